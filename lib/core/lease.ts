@@ -1,0 +1,71 @@
+import type { Decision, HeldLease, LimitStore } from './limit-store.js';
+import { RateLimitResult } from './rate-limit-result.js';
+
+/** Keeps leases alive while their holder lives. */
+export interface LeaseKeeper {
+  /** Renews the lease from now on. */
+  hold(lease: Lease): void;
+  /** Stops renewing it. */
+  drop(lease: Lease): void;
+}
+
+/**
+ * The answer to `acquire`, and the slots that it lent. Releasing gives the slots back, once; a
+ * refused one holds nothing, and releasing it does nothing.
+ *
+ * ```ts
+ * await using slot = await limiter.acquire('user-1', 'uploads');
+ * if (!slot.allowed) throw new Error(`busy, try again in ${slot.retryAfterMs} ms`);
+ * ```
+ */
+export class Lease extends RateLimitResult implements AsyncDisposable {
+  /** What the store knows the slots by; undefined when none are held. */
+  #held: HeldLease | undefined;
+  readonly #store: LimitStore;
+  readonly #keeper: LeaseKeeper | undefined;
+
+  constructor(decision: Decision, held: HeldLease | undefined, ties: LeaseTies) {
+    super(decision);
+    this.#held = held;
+    this.#store = ties.store;
+    this.#keeper = ties.keeper;
+    if (held) this.#keeper?.hold(this);
+  }
+
+  /** The slots as the store knows them, while they are held. */
+  get held(): HeldLease | undefined {
+    return this.#held;
+  }
+
+  /** Gives the slots back. Safe to call more than once. */
+  async release(): Promise<void> {
+    const held = this.letGo();
+    if (held) await this.#store.giveBack({ kind: 'release', ...held });
+  }
+
+  /** Prolongs the lease by its full length. Returns false when it had ended already. */
+  async renew(): Promise<boolean> {
+    if (!this.#held) return false;
+    const [alive = false] = await this.#store.renew([this.#held]);
+    if (!alive) this.letGo();
+    return alive;
+  }
+
+  /** Forgets the slots without giving them back, because they are lost or returned otherwise. */
+  letGo(): HeldLease | undefined {
+    const held = this.#held;
+    this.#held = undefined;
+    if (held) this.#keeper?.drop(this);
+    return held;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}
+
+/** What a lease hangs on. */
+export interface LeaseTies {
+  readonly store: LimitStore;
+  readonly keeper?: LeaseKeeper | undefined;
+}

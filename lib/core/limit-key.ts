@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto';
+import { InvalidKeyError } from './errors.js';
+
+/** Longer keys are kept as their hash, so that nobody fills the memory with one request. */
+const MAX_KEY_LENGTH = 200;
+
+/** Checks a key and bounds its length. An empty key is refused: it would be shared by strangers. */
+export function limitKey(key: string): string {
+  if (typeof key !== 'string' || key.trim().length === 0) throw new InvalidKeyError(key);
+  return key.length > MAX_KEY_LENGTH ? `sha256:${hashOf(key)}` : key;
+}
+
+/** Hashed as it is in memory: as UTF-8, all lone surrogates would be one and the same. */
+function hashOf(text: string): string {
+  return createHash('sha256').update(Buffer.from(text, 'utf16le')).digest('base64url');
+}

@@ -1,0 +1,86 @@
+import type { Awaitable } from './awaitable.js';
+import type { Plan } from './plan.js';
+
+/** One plan applied to one key: one counter in the store, and what this request asks of it. */
+export interface Limit {
+  readonly plan: Plan;
+  readonly key: string;
+  /** Tokens to spend. A concurrency plan lends one slot whatever it says. */
+  readonly cost: number;
+}
+
+/** A chain of limits to decide together. The chain names every counter at most once. */
+export interface Inquiry {
+  readonly limits: readonly Limit[];
+  /**
+   * `take` spends when every limit admits. `peek` only looks. `reserve` also spends ahead of time on
+   * token buckets, when the wait is at most `maxWaitUs`; sliding windows and concurrency caps have
+   * to admit at once, for nothing tells who else will be there later.
+   */
+  readonly mode: 'take' | 'peek' | 'reserve';
+  /** Longest acceptable wait of a reservation. */
+  readonly maxWaitUs: number;
+  /** Names the slots that concurrency plans lend; unique among all processes. */
+  readonly leaseId: string;
+}
+
+/** What one limit says. */
+export interface LimitDecision {
+  readonly limit: Limit;
+  /** Whether it stands in the way. A shadow plan may say no without denying the chain. */
+  readonly admits: boolean;
+  /** Tokens or slots left: after spending when the chain was allowed, as they are otherwise. */
+  readonly remaining: number;
+  /** Until this limit would admit the cost: 0 when it does now, NEVER when it cannot. */
+  readonly waitUs: number;
+  /** Until all that was spent has come back; 0 for concurrency, where time does not bring it. */
+  readonly resetUs: number;
+}
+
+/** The answer to an inquiry. A refusal is a value, never an exception. */
+export interface Decision {
+  /** Whether every limit but the shadow ones admits; only then was anything spent. */
+  readonly allowed: boolean;
+  /** Until the caller may act: 0 at once, more for a reservation or a refusal, NEVER if it cannot. */
+  readonly waitUs: number;
+  /** When it was decided, on the store's own clock. */
+  readonly atUs: number;
+  /** One answer per limit, in the order of the inquiry. */
+  readonly limits: readonly LimitDecision[];
+}
+
+/** Something to be given back. Nothing is ever created by giving back: what is forgotten is full. */
+export type Return =
+  /** Tokens that were spent for nothing, by the cost of each limit. */
+  | { readonly kind: 'refund'; readonly limits: readonly Limit[] }
+  /** The slots held under one lease. */
+  | { readonly kind: 'release'; readonly limits: readonly Limit[]; readonly leaseId: string }
+  /** A reservation that will not be used, slots included. */
+  | { readonly kind: 'cancel'; readonly decision: Decision; readonly leaseId: string };
+
+/** Slots held under one id. */
+export interface HeldLease {
+  readonly leaseId: string;
+  readonly limits: readonly Limit[];
+}
+
+/**
+ * Remembers what was spent. Every call is one step that no other can interleave, and one round trip
+ * where there is one to make; calls may be sent together.
+ */
+export abstract class LimitStore {
+  /** Decides a chain: every limit admits and is charged, or none is charged. */
+  abstract decide(inquiry: Inquiry): Awaitable<Decision>;
+
+  /** Gives back tokens, slots or a reservation. What is no longer there is left alone. */
+  abstract giveBack(returned: Return): Awaitable<void>;
+
+  /** Prolongs leases. Answers for each whether all of its slots were still held. */
+  abstract renew(leases: readonly HeldLease[]): Awaitable<readonly boolean[]>;
+
+  /** Forgets limits, as if nothing had ever been spent. */
+  abstract reset(limits: readonly Limit[]): Awaitable<void>;
+
+  /** Lets go of whatever it opened. */
+  close(): Awaitable<void> {}
+}

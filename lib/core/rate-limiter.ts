@@ -1,0 +1,224 @@
+import type { Awaitable } from './awaitable.js';
+import { isPending } from './awaitable.js';
+import { InvalidOptionError, InvalidTokensError, LeaseRequiredError } from './errors.js';
+import { NEVER } from './counter.js';
+import type { LeaseKeeper, LeaseTies } from './lease.js';
+import { Lease } from './lease.js';
+import { limitKey } from './limit-key.js';
+import type { Decision, HeldLease, Inquiry, Limit, LimitStore } from './limit-store.js';
+import type { Plan } from './plan.js';
+import { DENY_ALL, UNLIMITED } from './plan.js';
+import { PlanBook } from './plan-book.js';
+import type { PlanRegistry } from './plan-registry.js';
+import { denialOf, RateLimitResult } from './rate-limit-result.js';
+import { Reservation } from './reservation.js';
+
+/**
+ * A plan by its name, or by a rate such as `'100/minute'`; with a key or a number of tokens of its
+ * own where they differ from those of the rest of the chain.
+ */
+export type PlanReference =
+  string | { readonly plan: string; readonly key?: string; readonly tokens?: number };
+
+/** One plan or a chain of them. */
+export type PlanChain = PlanReference | readonly PlanReference[];
+
+/** How far ahead to book. */
+export interface ReserveOptions {
+  /** Longest acceptable wait in milliseconds; when it would be longer nothing is spent. */
+  readonly maxWaitMs: number;
+  /**
+   * Tokens to spend.
+   * @default 1
+   */
+  readonly tokens?: number;
+}
+
+/** What the engine needs from outside: it keeps no time, rolls no dice and opens nothing. */
+export interface RateLimiterParts {
+  readonly registry: PlanRegistry;
+  readonly store: LimitStore;
+  /** Makes lease ids that no other process makes. */
+  readonly newLeaseId: () => string;
+  /** Renews what is held; without one, leases end after their time. */
+  readonly leaseKeeper?: LeaseKeeper;
+}
+
+/** A chain as the store will see it, and what is known without asking the store. */
+interface Chain extends Inquiry {
+  readonly limits: Limit[];
+  /** Limits of 0, which say no to everybody; undefined when there are none, as usual. */
+  closed: Limit[] | undefined;
+  lends: boolean;
+  mode: Inquiry['mode'];
+  maxWaitUs: number;
+  leaseId: string;
+}
+
+const NO_LEASE = '';
+
+/** What is decided when nothing limits. */
+const UNLIMITED_DECISION: Decision = { allowed: true, waitUs: 0, atUs: 0, limits: [] };
+
+/**
+ * Decides whether requests may pass. Every method takes a key and a chain of plans and decides the
+ * chain as one: every plan admits and is charged, or none is charged.
+ */
+export class RateLimiter {
+  readonly #plans: PlanBook;
+  readonly #store: LimitStore;
+  readonly #newLeaseId: () => string;
+  readonly #ties: LeaseTies;
+
+  constructor(parts: RateLimiterParts) {
+    this.#plans = new PlanBook(parts.registry);
+    this.#store = parts.store;
+    this.#newLeaseId = parts.newLeaseId;
+    this.#ties = { store: parts.store, keeper: parts.leaseKeeper };
+  }
+
+  /** Spends tokens if every plan has them. Most callers want this. */
+  async allow(key: string, plans: PlanChain, tokens = 1): Promise<RateLimitResult> {
+    const building = this.#chain(key, plans, tokens);
+    const chain = isPending(building) ? await building : building;
+    if (chain.lends) throw new LeaseRequiredError(lendingPlan(chain));
+    const deciding = this.#decide(chain);
+    return new RateLimitResult(isPending(deciding) ? await deciding : deciding);
+  }
+
+  /** Tells what `allow` would answer, and spends nothing. */
+  async peek(key: string, plans: PlanChain, tokens = 1): Promise<RateLimitResult> {
+    const chain = await this.#chain(key, plans, tokens);
+    chain.mode = 'peek';
+    return new RateLimitResult(await this.#decide(chain));
+  }
+
+  /** Spends tokens and takes the slots of concurrency plans, which the lease gives back. */
+  async acquire(key: string, plans: PlanChain, tokens = 1): Promise<Lease> {
+    const building = this.#chain(key, plans, tokens);
+    const chain = isPending(building) ? await building : building;
+    if (chain.lends) chain.leaseId = this.#newLeaseId();
+    const deciding = this.#decide(chain);
+    const decision = isPending(deciding) ? await deciding : deciding;
+    return new Lease(decision, heldBy(decision, chain.leaseId), this.#ties);
+  }
+
+  /** Books a turn within the longest wait, in order of arrival. Too long a wait costs nothing. */
+  async reserve(key: string, plans: PlanChain, options: ReserveOptions): Promise<Reservation> {
+    const { maxWaitMs, tokens = 1 } = options;
+    if (!(maxWaitMs >= 0)) {
+      throw new InvalidOptionError('maxWaitMs', 'a number of milliseconds from 0 up', maxWaitMs);
+    }
+    const chain = await this.#chain(key, plans, tokens);
+    chain.mode = 'reserve';
+    chain.maxWaitUs = Math.floor(maxWaitMs * 1_000);
+    if (chain.lends) chain.leaseId = this.#newLeaseId();
+    const decision = await this.#decide(chain);
+    return new Reservation(decision, chain.leaseId, heldBy(decision, chain.leaseId), this.#ties);
+  }
+
+  /** Puts tokens back that were spent for nothing, never above what the plans hold. */
+  async refund(key: string, plans: PlanChain, tokens = 1): Promise<void> {
+    const { limits } = await this.#chain(key, plans, tokens);
+    if (limits.length > 0) await this.#store.giveBack({ kind: 'refund', limits });
+  }
+
+  /** Forgets what the key has spent in these plans. */
+  async reset(key: string, plans: PlanChain): Promise<void> {
+    const { limits } = await this.#chain(key, plans, 1);
+    if (limits.length > 0) await this.#store.reset(limits);
+  }
+
+  #chain(key: string, plans: PlanChain, tokens: number): Awaitable<Chain> {
+    const chain: Chain = {
+      limits: [],
+      closed: undefined,
+      lends: false,
+      mode: 'take',
+      maxWaitUs: 0,
+      leaseId: NO_LEASE,
+    };
+    if (!isList(plans)) return this.#link(chain, plans, key, tokens);
+    for (let i = 0; i < plans.length; i++) {
+      const linking = this.#link(chain, plans[i]!, key, tokens);
+      if (isPending(linking)) return this.#linkRest(linking, plans.slice(i + 1), key, tokens);
+    }
+    return chain;
+  }
+
+  #link(chain: Chain, reference: PlanReference, key: string, tokens: number): Awaitable<Chain> {
+    const named = typeof reference === 'string';
+    const plan = this.#plans.find(named ? reference : reference.plan);
+    const ownKey = named ? key : (reference.key ?? key);
+    const ownTokens = named ? tokens : (reference.tokens ?? tokens);
+    return isPending(plan)
+      ? plan.then((found) => addLimit(chain, found, ownKey, ownTokens))
+      : addLimit(chain, plan, ownKey, ownTokens);
+  }
+
+  /** The rest of a chain whose plans have to be waited for. */
+  async #linkRest(
+    linking: Promise<Chain>,
+    rest: readonly PlanReference[],
+    key: string,
+    tokens: number,
+  ): Promise<Chain> {
+    const chain = await linking;
+    for (const reference of rest) await this.#link(chain, reference, key, tokens);
+    return chain;
+  }
+
+  #decide(chain: Chain): Awaitable<Decision> {
+    if (chain.closed) return this.#decideClosed(chain.closed, chain);
+    return chain.limits.length === 0 ? UNLIMITED_DECISION : this.#store.decide(chain);
+  }
+
+  /** A plan of 0 denies without asking the store; one that is a shadow only says that it would. */
+  async #decideClosed(closed: readonly Limit[], inquiry: Inquiry): Promise<Decision> {
+    const denials = closed.filter(({ plan }) => !plan.shadow).map(denialOf);
+    if (denials.length > 0) return { allowed: false, waitUs: NEVER, atUs: 0, limits: denials };
+    const decision =
+      inquiry.limits.length === 0 ? UNLIMITED_DECISION : await this.#store.decide(inquiry);
+    return { ...decision, limits: [...decision.limits, ...closed.map(denialOf)] };
+  }
+}
+
+function addLimit(chain: Chain, plan: Plan, key: string, tokens: number): Chain {
+  if (!Number.isSafeInteger(tokens) || tokens < 1) throw new InvalidTokensError(tokens);
+  const checkedKey = limitKey(key);
+  if (plan.quota === UNLIMITED) return chain;
+  const limit: Limit = { plan, key: checkedKey, cost: tokens };
+  if (plan.quota === DENY_ALL) {
+    (chain.closed ??= []).push(limit);
+    return chain;
+  }
+  if (plan.kind === 'concurrency') chain.lends = true;
+  mergeLimit(chain.limits, limit);
+  return chain;
+}
+
+/** A counter that is named twice is asked once, for the sum: reading it twice would admit twice. */
+function mergeLimit(limits: Limit[], limit: Limit): void {
+  for (let i = 0; i < limits.length; i++) {
+    const other = limits[i]!;
+    if (other.plan.name !== limit.plan.name || other.key !== limit.key) continue;
+    limits[i] = { ...other, cost: other.cost + limit.cost };
+    return;
+  }
+  limits.push(limit);
+}
+
+function isList(plans: PlanChain): plans is readonly PlanReference[] {
+  return Array.isArray(plans);
+}
+
+/** The slots that were lent; a shadow plan that said no lent none. */
+function heldBy(decision: Decision, leaseId: string): HeldLease | undefined {
+  if (leaseId === NO_LEASE || !decision.allowed) return undefined;
+  const lent = decision.limits.filter((one) => one.admits && one.limit.plan.kind === 'concurrency');
+  return lent.length > 0 ? { leaseId, limits: lent.map(({ limit }) => limit) } : undefined;
+}
+
+function lendingPlan(chain: Chain): string {
+  return chain.limits.find(({ plan }) => plan.kind === 'concurrency')!.plan.name;
+}

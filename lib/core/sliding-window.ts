@@ -1,0 +1,96 @@
+import type { TokenCounter } from './counter.js';
+import { EPSILON, NEVER } from './counter.js';
+import type { SlidingWindowPlan } from './plan.js';
+
+/**
+ * Counts of the current and the previous window. What happened in the last window's length is
+ * estimated as all of the current one plus the share of the previous one that it still overlaps,
+ * as if the previous one had been spent evenly. Constant size, whatever the limit; a burst at the
+ * end of one window can let just under twice the limit through within one length.
+ */
+export class SlidingWindow implements TokenCounter<SlidingWindowPlan> {
+  readonly kind = 'sliding-window';
+  #startUs: number;
+  #current = 0;
+  #previous = 0;
+
+  /** An untouched window starts with its first request. */
+  constructor(_plan: SlidingWindowPlan, nowUs: number) {
+    this.#startUs = nowUs;
+  }
+
+  waitUs(plan: SlidingWindowPlan, cost: number, nowUs: number): number {
+    if (this.#admits(plan, cost, nowUs)) return 0;
+    if (cost > plan.quota) return NEVER;
+    return this.#dueUs(plan, cost, nowUs) - nowUs;
+  }
+
+  remaining(plan: SlidingWindowPlan, nowUs: number): number {
+    return Math.max(0, Math.floor(plan.quota - this.#estimate(plan, nowUs) + EPSILON));
+  }
+
+  resetUs(plan: SlidingWindowPlan, nowUs: number): number {
+    const { startUs, current, previous } = this.#at(plan, nowUs);
+    if (current > 0) return startUs + 2 * plan.windowUs - nowUs;
+    return previous > 0 ? startUs + plan.windowUs - nowUs : 0;
+  }
+
+  charge(plan: SlidingWindowPlan, tokens: number, nowUs: number): void {
+    this.#roll(plan, nowUs);
+    this.#current += tokens;
+  }
+
+  /** Takes back from the current window, and what that does not hold from the previous one. */
+  refund(plan: SlidingWindowPlan, tokens: number, nowUs: number): void {
+    this.#roll(plan, nowUs);
+    const fromCurrent = Math.min(tokens, this.#current);
+    this.#current -= fromCurrent;
+    this.#previous = Math.max(0, this.#previous - (tokens - fromCurrent));
+  }
+
+  #estimate(plan: SlidingWindowPlan, nowUs: number): number {
+    const { startUs, current, previous } = this.#at(plan, nowUs);
+    const overlapUs = plan.windowUs - Math.max(0, nowUs - startUs);
+    return (previous * overlapUs) / plan.windowUs + current;
+  }
+
+  #admits(plan: SlidingWindowPlan, cost: number, nowUs: number): boolean {
+    return this.#estimate(plan, nowUs) + cost <= plan.quota + EPSILON;
+  }
+
+  /** The first microsecond at which the cost is admitted, settled like that of the token bucket. */
+  #dueUs(plan: SlidingWindowPlan, cost: number, nowUs: number): number {
+    let dueUs = Math.max(nowUs + 1, this.#solve(plan, cost, nowUs));
+    while (!this.#admits(plan, cost, dueUs)) dueUs++;
+    while (dueUs > nowUs + 1 && this.#admits(plan, cost, dueUs - 1)) dueUs--;
+    return dueUs;
+  }
+
+  #solve(plan: SlidingWindowPlan, cost: number, nowUs: number): number {
+    const { startUs, current, previous } = this.#at(plan, nowUs);
+    const { quota, windowUs } = plan;
+    const free = quota - cost - current;
+    // Either the previous window only has to fade, or this one has to become the previous first.
+    return free >= 0
+      ? startUs + Math.ceil(windowUs - ((free + EPSILON) * windowUs) / previous)
+      : startUs + windowUs + Math.ceil(windowUs - ((quota - cost + EPSILON) * windowUs) / current);
+  }
+
+  #at(plan: SlidingWindowPlan, nowUs: number) {
+    const elapsedUs = nowUs - this.#startUs;
+    const startUs = this.#startUs;
+    if (elapsedUs < plan.windowUs) {
+      return { startUs, current: this.#current, previous: this.#previous };
+    }
+    return elapsedUs < 2 * plan.windowUs
+      ? { startUs: startUs + plan.windowUs, current: 0, previous: this.#current }
+      : { startUs: nowUs, current: 0, previous: 0 };
+  }
+
+  #roll(plan: SlidingWindowPlan, nowUs: number): void {
+    const { startUs, current, previous } = this.#at(plan, nowUs);
+    this.#startUs = startUs;
+    this.#current = current;
+    this.#previous = previous;
+  }
+}

@@ -1,0 +1,79 @@
+import type { TokenCounter } from './counter.js';
+import { EPSILON, NEVER } from './counter.js';
+import type { TokenBucketPlan } from './plan.js';
+
+/** Tokens as they were at a moment; what has come back since is computed when it is asked for. */
+export class TokenBucket implements TokenCounter<TokenBucketPlan> {
+  readonly kind = 'token-bucket';
+  #tokens: number;
+  #updatedUs: number;
+
+  /** An untouched bucket is full. */
+  constructor(plan: TokenBucketPlan, nowUs: number) {
+    this.#tokens = plan.quota;
+    this.#updatedUs = nowUs;
+  }
+
+  waitUs(plan: TokenBucketPlan, cost: number, nowUs: number): number {
+    if (this.#tokensAt(plan, nowUs) + EPSILON >= cost) return 0;
+    if (cost > plan.quota) return NEVER;
+    return this.#dueUs(plan, cost, nowUs) - nowUs;
+  }
+
+  remaining(plan: TokenBucketPlan, nowUs: number): number {
+    return Math.max(0, Math.floor(this.#tokensAt(plan, nowUs) + EPSILON));
+  }
+
+  resetUs(plan: TokenBucketPlan, nowUs: number): number {
+    const missing = plan.quota - this.#tokensAt(plan, nowUs);
+    return Math.ceil((missing * plan.periodUs) / plan.refill);
+  }
+
+  /** May go below zero: by the rounding that was tolerated, or by what was reserved ahead. */
+  charge(plan: TokenBucketPlan, tokens: number, nowUs: number): void {
+    this.#set(this.#tokensAt(plan, nowUs) - tokens, nowUs);
+  }
+
+  /** Never above the capacity. */
+  refund(plan: TokenBucketPlan, tokens: number, nowUs: number): void {
+    this.#set(Math.min(plan.quota, this.#tokensAt(plan, nowUs) + tokens), nowUs);
+  }
+
+  /**
+   * Gives back a reservation that was due at `dueUs`. Turns handed out behind it keep their time, so
+   * only what they have not built upon comes back: a full refund would let newcomers share their
+   * turns, twice the rate.
+   */
+  cancel(plan: TokenBucketPlan, tokens: number, dueUs: number, nowUs: number): void {
+    const debt = Math.max(0, -this.#tokensAt(plan, nowUs));
+    const lastDueUs = nowUs + (debt * plan.periodUs) / plan.refill;
+    const builtUpon = Math.max(0, ((lastDueUs - dueUs) * plan.refill) / plan.periodUs);
+    this.refund(plan, Math.max(0, tokens - builtUpon), nowUs);
+  }
+
+  #tokensAt(plan: TokenBucketPlan, nowUs: number): number {
+    const elapsedUs = nowUs - this.#updatedUs;
+    const refilled =
+      elapsedUs > 0 ? this.#tokens + (elapsedUs * plan.refill) / plan.periodUs : this.#tokens;
+    return Math.min(plan.quota, refilled);
+  }
+
+  /**
+   * The first microsecond at which the cost is admitted. Solved on the stored value, then settled
+   * with the very comparison that will admit it, so that the wait we advertise is never a
+   * microsecond short or long, whatever the rounding.
+   */
+  #dueUs(plan: TokenBucketPlan, cost: number, nowUs: number): number {
+    const missing = cost - EPSILON - this.#tokens;
+    let dueUs = this.#updatedUs + Math.ceil((missing * plan.periodUs) / plan.refill);
+    dueUs = Math.max(dueUs, nowUs + 1);
+    while (this.#tokensAt(plan, dueUs) + EPSILON < cost) dueUs++;
+    while (dueUs > nowUs + 1 && this.#tokensAt(plan, dueUs - 1) + EPSILON >= cost) dueUs--;
+    return dueUs;
+  }
+
+  #set(tokens: number, nowUs: number): void {
+    this.#tokens = tokens;
+    this.#updatedUs = Math.max(this.#updatedUs, nowUs);
+  }
+}

@@ -1,0 +1,74 @@
+// Plugging in
+export { RateLimitModule } from './nest/rate-limit.module.js';
+export { RateLimit } from './nest/rate-limit.decorator.js';
+export { SkipRateLimit } from './nest/skip-rate-limit.decorator.js';
+export { RateLimitGuard } from './nest/rate-limit.guard.js';
+export { RateLimitInterceptor } from './nest/rate-limit.interceptor.js';
+export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception.js';
+export { MissingKeyException } from './nest/missing-key.exception.js';
+export { RATE_LIMIT_OPTIONS } from './nest/rate-limit.module-definition.js';
+export type {
+  HeaderStyle,
+  MissingKeyPolicy,
+  RateLimitOptions,
+  RateLimitOptionsFactory,
+} from './nest/rate-limit-options.js';
+export type { ChainOptions, PlanLink, PlanLinks, RequestFunction } from './nest/chain-options.js';
+
+// Deciding in code
+export { RateLimiter } from './core/rate-limiter.js';
+export type { PlanChain, PlanReference, ReserveOptions } from './core/rate-limiter.js';
+export { RateLimitResult } from './core/rate-limit-result.js';
+export type { LimitStatus, RateLimitReason } from './core/rate-limit-result.js';
+export { Lease } from './core/lease.js';
+export { Reservation } from './core/reservation.js';
+
+// Plans
+export { PlanRegistry } from './core/plan-registry.js';
+export { InMemoryPlanRegistry } from './core/in-memory-plan-registry.js';
+export type { PlanChangeListener } from './core/in-memory-plan-registry.js';
+export { planFromEnv } from './core/plan-from-env.js';
+export type {
+  ConcurrencyDefinition,
+  PlanDefinition,
+  PlanModifiers,
+  Rate,
+  SlidingWindowDefinition,
+  TokenBucketDefinition,
+} from './core/plan.js';
+
+// Keys
+export { HeaderKeyResolver } from './core/keys/header-key-resolver.js';
+export { PrincipalKeyResolver } from './core/keys/principal-key-resolver.js';
+export { IpKeyResolver } from './core/keys/ip-key-resolver.js';
+export { FirstOfKeyResolver } from './core/keys/first-of-key-resolver.js';
+export { normalizeAddress } from './core/keys/address.js';
+export type { KeyResolver, KeyValue, Phase, RequestSource } from './core/keys/key-resolver.js';
+export type { KeyFunction, KeySource } from './core/keys/key-resolvers.js';
+
+// Stores
+export { LimitStore } from './core/limit-store.js';
+export type {
+  Decision,
+  HeldLease,
+  Inquiry,
+  Limit,
+  LimitDecision,
+  Return,
+} from './core/limit-store.js';
+export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
+export { MemoryStore } from './memory/memory-store.js';
+export { MonotonicClock } from './memory/monotonic-clock.js';
+export { Clock } from './core/clock.js';
+
+// Errors
+export {
+  InvalidKeyError,
+  InvalidOptionError,
+  InvalidPlanError,
+  InvalidTokensError,
+  LeaseRequiredError,
+  RateLimitError,
+  UnknownPlanError,
+} from './core/errors.js';
+export type { RateLimitErrorCode } from './core/errors.js';

@@ -1,0 +1,188 @@
+import type { Clock } from '../core/clock.js';
+import type { Counter, TokenCounter } from '../core/counter.js';
+import { LeaseSet } from '../core/lease-set.js';
+import type {
+  Decision,
+  HeldLease,
+  Inquiry,
+  Limit,
+  LimitDecision,
+  Return,
+} from '../core/limit-store.js';
+import { LimitStore } from '../core/limit-store.js';
+import type { ConcurrencyPlan, Plan } from '../core/plan.js';
+import { SlidingWindow } from '../core/sliding-window.js';
+import { TokenBucket } from '../core/token-bucket.js';
+import type { CacheEntry } from './counter-cache.js';
+import { CounterCache } from './counter-cache.js';
+
+/** Limits that are remembered unless the options say otherwise: about 25 MB when full. */
+export const DEFAULT_MAX_LIMITS = 100_000;
+
+/** What a limit says, and the counter that says so. Filled in as the decision is made. */
+interface Verdict extends LimitDecision {
+  readonly entry: CacheEntry | undefined;
+  readonly counter: Counter;
+  remaining: number;
+  resetUs: number;
+}
+
+/**
+ * Remembers in the process. A decision is one turn of the event loop, so it is atomic as it is, and
+ * it is answered at once, without a promise.
+ */
+export class MemoryStore extends LimitStore {
+  readonly #counters: CounterCache;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock, maxLimits = DEFAULT_MAX_LIMITS) {
+    super();
+    this.#clock = clock;
+    this.#counters = new CounterCache(maxLimits);
+  }
+
+  /** How many limits are remembered. */
+  get size(): number {
+    return this.#counters.size;
+  }
+
+  override decide(inquiry: Inquiry): Decision {
+    const nowUs = this.#clock.nowUs();
+    const verdicts: Verdict[] = [];
+    let allowed = true;
+    for (const limit of inquiry.limits) {
+      const verdict = this.#examine(limit, inquiry, nowUs);
+      if (!verdict.admits && !limit.plan.shadow) allowed = false;
+      verdicts.push(verdict);
+    }
+    const waitUs = longestWaitUs(verdicts, allowed);
+    const spends = allowed && inquiry.mode !== 'peek';
+    for (const verdict of verdicts) {
+      if (spends && verdict.admits) this.#charge(verdict, inquiry.leaseId, nowUs, waitUs);
+      else report(verdict, nowUs);
+    }
+    return { allowed, waitUs, atUs: nowUs, limits: verdicts };
+  }
+
+  override giveBack(returned: Return): void {
+    const nowUs = this.#clock.nowUs();
+    switch (returned.kind) {
+      case 'refund':
+        for (const limit of returned.limits) this.#refund(limit, nowUs);
+        return;
+      case 'release':
+        for (const limit of returned.limits) this.#release(limit, returned.leaseId, nowUs);
+        return;
+      case 'cancel':
+        this.#cancel(returned.decision, returned.leaseId, nowUs);
+        return;
+      default:
+        returned satisfies never;
+    }
+  }
+
+  override renew(leases: readonly HeldLease[]): boolean[] {
+    const nowUs = this.#clock.nowUs();
+    return leases.map(({ leaseId, limits }) => {
+      const renewed = limits.map((limit) => this.#renew(limit, leaseId, nowUs));
+      return renewed.every(Boolean);
+    });
+  }
+
+  override reset(limits: readonly Limit[]): void {
+    for (const limit of limits) this.#counters.delete(limit.plan.name, limit.key);
+  }
+
+  #examine(limit: Limit, { mode, maxWaitUs }: Inquiry, nowUs: number): Verdict {
+    const { plan, key, cost } = limit;
+    const entry = this.#counters.find(plan.name, key, nowUs);
+    // A plan that became one of another kind starts anew.
+    const counter = entry?.counter.kind === plan.kind ? entry.counter : newCounter(plan, nowUs);
+    const waitUs = counter.waitUs(plan, cost, nowUs);
+    const books = mode === 'reserve' && plan.kind === 'token-bucket' && waitUs <= maxWaitUs;
+    const admits = waitUs === 0 || books;
+    return { limit, admits, remaining: 0, waitUs, resetUs: 0, entry, counter };
+  }
+
+  #charge(verdict: Verdict, leaseId: string, nowUs: number, waitUs: number): void {
+    const { limit, entry, counter } = verdict;
+    const { plan, key, cost } = limit;
+    if (counter instanceof LeaseSet) counter.lend(plan as ConcurrencyPlan, leaseId, nowUs + waitUs);
+    else (counter as TokenCounter).charge(plan, cost, nowUs);
+    const expiresUs = nowUs + report(verdict, nowUs);
+    if (entry) {
+      entry.counter = counter;
+      entry.expiresUs = expiresUs;
+    } else {
+      this.#counters.add({ plan: plan.name, key, counter, expiresUs }, nowUs);
+    }
+  }
+
+  #refund(limit: Limit, nowUs: number): void {
+    const { plan, cost } = limit;
+    const counter = this.#counters.find(plan.name, limit.key, nowUs)?.counter;
+    if (counter?.kind !== plan.kind || counter instanceof LeaseSet) return;
+    (counter as TokenCounter).refund(plan, cost, nowUs);
+  }
+
+  #release(limit: Limit, leaseId: string, nowUs: number): void {
+    const counter = this.#counters.find(limit.plan.name, limit.key, nowUs)?.counter;
+    if (counter instanceof LeaseSet) counter.release(leaseId);
+  }
+
+  #cancel({ atUs, limits }: Decision, leaseId: string, nowUs: number): void {
+    for (const { limit, admits, waitUs } of limits) {
+      if (!admits) continue;
+      const { plan, cost } = limit;
+      const counter = this.#counters.find(plan.name, limit.key, nowUs)?.counter;
+      if (plan.kind === 'token-bucket' && counter instanceof TokenBucket) {
+        counter.cancel(plan, cost, atUs + waitUs, nowUs);
+      } else if (plan.kind === 'sliding-window') {
+        this.#refund(limit, nowUs);
+      } else {
+        this.#release(limit, leaseId, nowUs);
+      }
+    }
+  }
+
+  #renew(limit: Limit, leaseId: string, nowUs: number): boolean {
+    const { plan } = limit;
+    const entry = this.#counters.find(plan.name, limit.key, nowUs);
+    if (plan.kind !== 'concurrency' || !(entry?.counter instanceof LeaseSet)) return false;
+    const renewed = entry.counter.renew(plan, leaseId, nowUs);
+    entry.expiresUs = nowUs + entry.counter.resetUs(plan, nowUs);
+    return renewed;
+  }
+}
+
+/** Of a denied chain, only the plans that say no have to be waited for. */
+function longestWaitUs(verdicts: readonly Verdict[], allowed: boolean): number {
+  let longestUs = 0;
+  for (const { limit, admits, waitUs } of verdicts) {
+    if (limit.plan.shadow || (!allowed && admits)) continue;
+    if (waitUs > longestUs) longestUs = waitUs;
+  }
+  return longestUs;
+}
+
+function newCounter(plan: Plan, nowUs: number): Counter {
+  switch (plan.kind) {
+    case 'token-bucket':
+      return new TokenBucket(plan, nowUs);
+    case 'sliding-window':
+      return new SlidingWindow(plan, nowUs);
+    case 'concurrency':
+      return new LeaseSet(plan, nowUs);
+    default:
+      return plan;
+  }
+}
+
+/** Fills in what is left. Returns when nothing will be left of what was spent. */
+function report(verdict: Verdict, nowUs: number): number {
+  const { counter, limit } = verdict;
+  const resetUs = counter.resetUs(limit.plan, nowUs);
+  verdict.remaining = counter.remaining(limit.plan, nowUs);
+  verdict.resetUs = limit.plan.kind === 'concurrency' ? 0 : resetUs;
+  return resetUs;
+}

@@ -1,0 +1,164 @@
+import type { ExecutionContext, Type } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { InvalidOptionError, InvalidTokensError, RateLimitError } from '../core/errors.js';
+import type { KeyResolver, Phase } from '../core/keys/key-resolver.js';
+import { KeyResolvers } from '../core/keys/key-resolvers.js';
+import type { ChainOptions, PlanLink, RequestFunction } from './chain-options.js';
+import { linksOf } from './chain-options.js';
+import { CHAINS_METADATA, SKIP_METADATA } from './metadata.js';
+import type { MissingKeyPolicy } from './rate-limit-options.js';
+import { isMissingKeyPolicy } from './rate-limit-options.js';
+import { routeId } from './route-id.js';
+
+/** A plan of a chain with everything looked up that can be. */
+export interface ReadyLink {
+  readonly plan: string;
+  readonly resolver: KeyResolver;
+  /** Tokens of its own, where they differ from those of the chain. */
+  readonly tokens: number | undefined;
+}
+
+/** A chain with everything looked up that can be before a request is there. */
+export interface ReadyChain {
+  readonly phase: Phase;
+  /** The plans that are written down; undefined when `choose` chooses them. */
+  readonly links: readonly ReadyLink[] | undefined;
+  readonly choose:
+    Exclude<ChainOptions['plan'], PlanLink | readonly PlanLink[] | undefined> | undefined;
+  readonly resolver: KeyResolver;
+  readonly tokens: number | RequestFunction<number>;
+  /** Stands before the key when each route has buckets of its own. */
+  readonly routePrefix: string;
+  readonly onMissingKey: MissingKeyPolicy | undefined;
+}
+
+/** The chains of one handler, by where they are enforced. */
+export interface HandlerChains {
+  readonly guard: readonly ReadyChain[];
+  readonly interceptor: readonly ReadyChain[];
+}
+
+const PHASES: readonly unknown[] = [undefined, 'guard', 'interceptor'];
+const SCOPES: readonly unknown[] = [undefined, 'shared', 'route'];
+const NONE: HandlerChains = { guard: [], interceptor: [] };
+
+/** Reads the decorators of handlers, each once. */
+@Injectable()
+export class HandlerChainsReader {
+  /** A handler can be inherited by several controllers that are decorated differently. */
+  readonly #read = new WeakMap<Function, WeakMap<Type, HandlerChains>>();
+
+  constructor(private readonly resolvers: KeyResolvers) {}
+
+  /** The chains of the handler that is about to run. */
+  of(context: ExecutionContext): HandlerChains {
+    const handler = context.getHandler();
+    const controller = context.getClass();
+    return this.#read.get(handler)?.get(controller) ?? this.read(controller, handler);
+  }
+
+  /** Reads and checks the chains of a handler. */
+  read(controller: Type, handler: Function): HandlerChains {
+    const chains = isSkipped(controller, handler)
+      ? []
+      : mergedChains(controller, handler).map((chain) => this.#ready(chain, controller, handler));
+    const read: HandlerChains =
+      chains.length === 0
+        ? NONE
+        : {
+            guard: chains.filter(({ phase }) => phase === 'guard'),
+            interceptor: chains.filter(({ phase }) => phase === 'interceptor'),
+          };
+    this.#remember(controller, handler, read);
+    return read;
+  }
+
+  /** A plan of a chain, once it is known. */
+  link(link: PlanLink, fallback: KeyResolver): ReadyLink {
+    if (typeof link === 'string') return { plan: link, resolver: fallback, tokens: undefined };
+    if (typeof link?.plan !== 'string') {
+      throw new InvalidOptionError('plan', 'the name of a plan or { plan, key, tokens }', link);
+    }
+    const resolver = link.key === undefined ? fallback : this.resolvers.from(link.key);
+    if (link.tokens !== undefined) checkTokens(link.tokens);
+    return { plan: link.plan, resolver, tokens: link.tokens };
+  }
+
+  #ready(chain: ChainOptions, controller: Type, handler: Function): ReadyChain {
+    try {
+      return this.#checked(chain, controller, handler);
+    } catch (error) {
+      throw error instanceof RateLimitError ? locate(error, controller, handler) : error;
+    }
+  }
+
+  #checked(chain: ChainOptions, controller: Type, handler: Function): ReadyChain {
+    checkChain(chain);
+    const { plan, key = 'ip', tokens = 1, scope, onMissingKey } = chain;
+    const resolver = this.resolvers.from(key);
+    const links = linksOf(plan)?.map((link) => this.link(link, resolver));
+    const choose = typeof plan === 'function' ? plan : undefined;
+    const late =
+      choose !== undefined ||
+      typeof tokens === 'function' ||
+      [resolver, ...(links ?? []).map((link) => link.resolver)].some(isLate);
+    return {
+      phase: chain.phase ?? (late ? 'interceptor' : 'guard'),
+      links,
+      choose,
+      resolver,
+      tokens,
+      routePrefix: scope === 'route' ? `route:${routeId(controller, handler)}:` : '',
+      onMissingKey,
+    };
+  }
+
+  #remember(controller: Type, handler: Function, chains: HandlerChains): void {
+    let byController = this.#read.get(handler);
+    if (!byController) this.#read.set(handler, (byController = new WeakMap()));
+    byController.set(controller, chains);
+  }
+}
+
+/** Says in which handler a mistake is. */
+export function locate(error: RateLimitError, controller: Type, handler: Function): RateLimitError {
+  const place = `@RateLimit on ${controller.name}.${handler.name}`;
+  return new RateLimitError(error.code, `${place}: ${error.message}`);
+}
+
+/** Tells whether a handler or its class is decorated with `@RateLimit`. */
+export function hasChains(controller: Type, handler: Function): boolean {
+  return mergedChains(controller, handler).length > 0;
+}
+
+/** The first decorator of the method is laid over the first of the class, and so on. */
+function mergedChains(controller: Type, handler: Function): ChainOptions[] {
+  const ofClass = (Reflect.getMetadata(CHAINS_METADATA, controller) ?? []) as ChainOptions[];
+  const ofMethod = (Reflect.getMetadata(CHAINS_METADATA, handler) ?? []) as ChainOptions[];
+  const count = Math.max(ofClass.length, ofMethod.length);
+  return Array.from({ length: count }, (_, i) => ({ ...ofClass[i], ...ofMethod[i] }));
+}
+
+function isSkipped(controller: Type, handler: Function): boolean {
+  const skip: unknown =
+    Reflect.getMetadata(SKIP_METADATA, handler) ?? Reflect.getMetadata(SKIP_METADATA, controller);
+  return skip === true;
+}
+
+function isLate({ phase }: KeyResolver): boolean {
+  return phase === 'interceptor';
+}
+
+function checkChain({ tokens, phase, scope, onMissingKey }: ChainOptions): void {
+  if (typeof tokens !== 'function') checkTokens(tokens ?? 1);
+  if (!PHASES.includes(phase))
+    throw new InvalidOptionError('phase', '"guard" or "interceptor"', phase);
+  if (!SCOPES.includes(scope)) throw new InvalidOptionError('scope', '"shared" or "route"', scope);
+  if (onMissingKey !== undefined && !isMissingKeyPolicy(onMissingKey)) {
+    throw new InvalidOptionError('onMissingKey', '"ip", "deny" or "skip"', onMissingKey);
+  }
+}
+
+function checkTokens(tokens: unknown): void {
+  if (!Number.isSafeInteger(tokens) || (tokens as number) < 1) throw new InvalidTokensError(tokens);
+}

@@ -1,0 +1,4 @@
+/** The chains of a handler or a class, topmost decorator first. */
+export const CHAINS_METADATA = 'nestjs-floodgate:chains';
+/** Whether a handler or a class is left out. */
+export const SKIP_METADATA = 'nestjs-floodgate:skip';

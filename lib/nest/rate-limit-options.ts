@@ -1,0 +1,150 @@
+import type { Clock } from '../core/clock.js';
+import { InvalidOptionError, listKnown, RateLimitError } from '../core/errors.js';
+import { DEFAULT_IPV6_PREFIX_BITS } from '../core/keys/address.js';
+import type { KeySource } from '../core/keys/key-resolvers.js';
+import { LimitStore } from '../core/limit-store.js';
+import type { PlanDefinition } from '../core/plan.js';
+import { PlanRegistry } from '../core/plan-registry.js';
+import { DEFAULT_MAX_LIMITS } from '../memory/memory-store.js';
+
+/** What happens to a request in which the resolver finds no key. */
+export type MissingKeyPolicy = 'ip' | 'deny' | 'skip';
+
+/** Which headers tell callers about their limits. */
+export type HeaderStyle = 'draft-11' | 'legacy' | false;
+
+/** Options of `RateLimitModule.forRoot()`. All of them may be left out. */
+export interface RateLimitOptions {
+  /**
+   * Plans by name. A plan called `default` is the one that a bare `@RateLimit()` uses.
+   * @default { default: planFromEnv() }
+   */
+  readonly plans?: Readonly<Record<string, PlanDefinition>>;
+  /** Where plans come from that `plans` does not name: a database, for instance. */
+  readonly registry?: PlanRegistry;
+  /**
+   * Remembers what was spent.
+   * @default the embedded store, in this process
+   */
+  readonly store?: LimitStore;
+  /**
+   * The time by which the embedded store decides.
+   * @default a monotonic clock
+   */
+  readonly clock?: Clock;
+  /**
+   * Limits that the embedded store remembers; the least recently used goes first.
+   * @default 100_000
+   */
+  readonly maxLimits?: number;
+  /** More key resolvers, by the name to be used as `key`. */
+  readonly keyResolvers?: Readonly<Record<string, KeySource>>;
+  /**
+   * What to do without a key: count by address, answer 403, or do not limit.
+   * @default 'ip'
+   */
+  readonly onMissingKey?: MissingKeyPolicy;
+  /**
+   * Leading bits of an IPv6 address that tell clients apart, 32 to 128.
+   * @default 64
+   */
+  readonly ipv6PrefixBits?: number;
+  /** Keys the hash that stands for the value of a header, so that it cannot be guessed. */
+  readonly keySecret?: string;
+  /**
+   * `RateLimit` and `RateLimit-Policy` as in draft-ietf-httpapi-ratelimit-headers-11, the older
+   * `X-RateLimit-*`, or none. `Retry-After` is always sent with a 429.
+   * @default 'draft-11'
+   */
+  readonly headers?: HeaderStyle;
+  /**
+   * Answers a 429 as `application/problem+json` (RFC 9457).
+   * @default false
+   */
+  readonly problemDetails?: boolean;
+}
+
+/** Options with every default filled in. */
+export type CheckedOptions = RateLimitOptions &
+  Required<
+    Pick<
+      RateLimitOptions,
+      | 'plans'
+      | 'maxLimits'
+      | 'keyResolvers'
+      | 'onMissingKey'
+      | 'ipv6PrefixBits'
+      | 'headers'
+      | 'problemDetails'
+    >
+  >;
+
+/** Makes the options, for `forRootAsync({ useClass })`. */
+export interface RateLimitOptionsFactory {
+  createRateLimitOptions(): Promise<RateLimitOptions> | RateLimitOptions;
+}
+
+const CHECKS: {
+  readonly [Name in keyof RateLimitOptions]-?: [(value: unknown) => boolean, string];
+} = {
+  plans: [isRecord, 'an object of plans by name'],
+  registry: [(value) => value instanceof PlanRegistry, 'a PlanRegistry'],
+  store: [(value) => value instanceof LimitStore, 'a LimitStore'],
+  clock: [(value) => hasMethod(value, 'nowUs'), 'a Clock'],
+  maxLimits: [(value) => isWhole(value, 100, 1e8), 'a whole number from 100 to 100000000'],
+  keyResolvers: [isRecord, 'an object of key resolvers by name'],
+  onMissingKey: [isMissingKeyPolicy, '"ip", "deny" or "skip"'],
+  ipv6PrefixBits: [(value) => isWhole(value, 32, 128), 'a whole number from 32 to 128'],
+  keySecret: [(value) => typeof value === 'string' && value !== '', 'a string that is not empty'],
+  headers: [
+    (value) => value === 'draft-11' || value === 'legacy' || value === false,
+    '"draft-11", "legacy" or false',
+  ],
+  problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
+};
+
+/** Checks the options and fills in the defaults. Mistakes are errors here, before anything runs. */
+export function checkOptions(options: RateLimitOptions): CheckedOptions {
+  if (!isRecord(options)) throw new InvalidOptionError('forRoot()', 'given an object', options);
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) checkOption(name, value);
+  return {
+    plans: {},
+    maxLimits: DEFAULT_MAX_LIMITS,
+    keyResolvers: {},
+    onMissingKey: 'ip',
+    ipv6PrefixBits: DEFAULT_IPV6_PREFIX_BITS,
+    headers: 'draft-11',
+    problemDetails: false,
+    ...(Object.fromEntries(given) as RateLimitOptions),
+  };
+}
+
+export function isMissingKeyPolicy(value: unknown): value is MissingKeyPolicy {
+  return value === 'ip' || value === 'deny' || value === 'skip';
+}
+
+function checkOption(name: string, value: unknown): void {
+  if (!Object.hasOwn(CHECKS, name)) {
+    throw new RateLimitError(
+      'INVALID_OPTION',
+      `Unknown option "${name}". ${listKnown('options', Object.keys(CHECKS))}`,
+    );
+  }
+  const [accepts, expected] = CHECKS[name as keyof RateLimitOptions];
+  if (accepts(value)) return;
+  // Never the value of a secret, not even a wrong one.
+  throw new InvalidOptionError(name, expected, name === 'keySecret' ? typeof value : value);
+}
+
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isWhole(value: unknown, from: number, to: number): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= from && (value as number) <= to;
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return typeof (value as Record<string, unknown> | null)?.[name] === 'function';
+}

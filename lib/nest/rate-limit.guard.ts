@@ -1,0 +1,17 @@
+import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { RateLimitEnforcer } from './rate-limit.enforcer.js';
+
+/**
+ * Enforces what is known on arrival, such as limits by address, before any authentication: a guard
+ * that answers 401 would otherwise keep a login from ever being counted.
+ */
+@Injectable()
+export class RateLimitGuard implements CanActivate {
+  constructor(private readonly enforcer: RateLimitEnforcer) {}
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const enforcing = this.enforcer.enforce(context, 'guard');
+    return enforcing === undefined ? true : enforcing.then(() => true);
+  }
+}

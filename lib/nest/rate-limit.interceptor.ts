@@ -1,0 +1,18 @@
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import { RateLimitEnforcer } from './rate-limit.enforcer.js';
+
+/** Enforces what is known only once the guards have run, such as limits by principal. */
+@Injectable()
+export class RateLimitInterceptor implements NestInterceptor {
+  constructor(private readonly enforcer: RateLimitEnforcer) {}
+
+  intercept(
+    context: ExecutionContext,
+    next: CallHandler,
+  ): Observable<unknown> | Promise<Observable<unknown>> {
+    const enforcing = this.enforcer.enforce(context, 'interceptor');
+    return enforcing === undefined ? next.handle() : enforcing.then(() => next.handle());
+  }
+}

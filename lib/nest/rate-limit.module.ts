@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import type { DynamicModule, NestModule, OnApplicationShutdown } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { APP_GUARD, ModulesContainer } from '@nestjs/core';
+import { RateLimitError } from '../core/errors.js';
+import { InMemoryPlanRegistry } from '../core/in-memory-plan-registry.js';
+import { KeyResolvers } from '../core/keys/key-resolvers.js';
+import { LimitStore } from '../core/limit-store.js';
+import { planFromEnv } from '../core/plan-from-env.js';
+import { PlanRegistry } from '../core/plan-registry.js';
+import { RateLimiter } from '../core/rate-limiter.js';
+import { MemoryStore } from '../memory/memory-store.js';
+import { MonotonicClock } from '../memory/monotonic-clock.js';
+import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
+import { HandlerChainsReader } from './handler-chains.js';
+import { LayeredPlanRegistry } from './layered-plan-registry.js';
+import { TimedLeaseKeeper } from './lease-keeper.js';
+import { RateLimitEnforcer } from './rate-limit.enforcer.js';
+import { RateLimitExplorer } from './rate-limit.explorer.js';
+import type { ASYNC_OPTIONS_TYPE, OPTIONS_TYPE } from './rate-limit.module-definition.js';
+import {
+  CHECKED_OPTIONS,
+  ConfigurableModuleClass,
+  RATE_LIMIT_OPTIONS,
+} from './rate-limit.module-definition.js';
+import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
+import { checkOptions } from './rate-limit-options.js';
+
+/**
+ * Rate limiting for an application. Import it once, in the root module:
+ * `RateLimitModule.forRoot()`.
+ */
+@Module({
+  providers: [
+    {
+      provide: CHECKED_OPTIONS,
+      useFactory: checkRegistration,
+      inject: [ModulesContainer, { token: RATE_LIMIT_OPTIONS, optional: true }],
+    },
+    { provide: InMemoryPlanRegistry, useFactory: writtenPlans, inject: [CHECKED_OPTIONS] },
+    {
+      provide: PlanRegistry,
+      useFactory: allPlans,
+      inject: [CHECKED_OPTIONS, InMemoryPlanRegistry],
+    },
+    { provide: LimitStore, useFactory: storeFor, inject: [CHECKED_OPTIONS] },
+    {
+      provide: KeyResolvers,
+      useFactory: (options: CheckedOptions) => new KeyResolvers(options),
+      inject: [CHECKED_OPTIONS],
+    },
+    {
+      provide: RateLimiter,
+      useFactory: limiterFor,
+      inject: [PlanRegistry, LimitStore, TimedLeaseKeeper],
+    },
+    TimedLeaseKeeper,
+    HandlerChainsReader,
+    RateLimitEnforcer,
+    RateLimitExplorer,
+    GlobalRateLimitGuard,
+    { provide: APP_GUARD, useExisting: GlobalRateLimitGuard },
+  ],
+  exports: [RateLimiter, PlanRegistry, InMemoryPlanRegistry, LimitStore, RateLimitEnforcer],
+})
+export class RateLimitModule
+  extends ConfigurableModuleClass
+  implements NestModule, OnApplicationShutdown
+{
+  /** Registers the module. Without options it limits in this process, by plans from decorators. */
+  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    return super.forRoot(options);
+  }
+
+  /** Registers the module with options that have to be waited for or injected. */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    return super.forRootAsync(options);
+  }
+
+  constructor(
+    private readonly store: LimitStore,
+    private readonly guard: GlobalRateLimitGuard,
+  ) {
+    super();
+  }
+
+  /** Runs before the routes are made, which is when Nest takes down the order of the guards. */
+  configure(): void {
+    this.guard.goFirst();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.store.close();
+  }
+}
+
+function checkRegistration(modules: ModulesContainer, options?: RateLimitOptions): CheckedOptions {
+  const registered = [...modules.values()].filter(({ metatype }) => metatype === RateLimitModule);
+  if (registered.length > 1) {
+    throw new RateLimitError(
+      'REGISTERED_TWICE',
+      'RateLimitModule is registered twice. Call forRoot() or forRootAsync() once, in the root ' +
+        'module; it is global, so other modules need not import it.',
+    );
+  }
+  if (options === undefined) {
+    throw new RateLimitError(
+      'NOT_CONFIGURED',
+      'RateLimitModule is imported without options. Write RateLimitModule.forRoot() instead.',
+    );
+  }
+  return checkOptions(options);
+}
+
+function writtenPlans({ plans }: CheckedOptions): InMemoryPlanRegistry {
+  return new InMemoryPlanRegistry(
+    'default' in plans ? plans : { default: planFromEnv(), ...plans },
+  );
+}
+
+function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): PlanRegistry {
+  return registry ? new LayeredPlanRegistry(written, registry) : written;
+}
+
+function storeFor({ store, clock, maxLimits }: CheckedOptions): LimitStore {
+  return store ?? new MemoryStore(clock ?? new MonotonicClock(), maxLimits);
+}
+
+function limiterFor(
+  registry: PlanRegistry,
+  store: LimitStore,
+  leaseKeeper: TimedLeaseKeeper,
+): RateLimiter {
+  return new RateLimiter({ registry, store, leaseKeeper, newLeaseId: randomUUID });
+}

@@ -1,0 +1,17 @@
+import { Controller, Get, Module } from '@nestjs/common';
+import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
+
+@Controller()
+class HelloController {
+  @Get()
+  @RateLimit('5/10s')
+  hello(): string {
+    return 'Hello!';
+  }
+}
+
+@Module({
+  imports: [RateLimitModule.forRoot()],
+  controllers: [HelloController],
+})
+export class AppModule {}
