@@ -95,12 +95,13 @@ export class RateLimiter {
 
   /** Spends tokens and takes the slots of concurrency plans, which the lease gives back. */
   async acquire(key: string, plans: PlanChain, tokens = 1): Promise<Lease> {
+    return this.acquireNow(key, plans, tokens);
+  }
+
+  /** `acquire` that answers without a promise where the registry and the store do. */
+  acquireNow(key: string, plans: PlanChain, tokens: number): Awaitable<Lease> {
     const building = this.#chain(key, plans, tokens);
-    const chain = isPending(building) ? await building : building;
-    if (chain.lends) chain.leaseId = this.#newLeaseId();
-    const deciding = this.#decide(chain);
-    const decision = isPending(deciding) ? await deciding : deciding;
-    return new Lease(decision, heldBy(decision, chain.leaseId), this.#ties);
+    return isPending(building) ? building.then((chain) => this.#lend(chain)) : this.#lend(building);
   }
 
   /** Books a turn within the longest wait, in order of arrival. Too long a wait costs nothing. */
@@ -127,6 +128,18 @@ export class RateLimiter {
   async reset(key: string, plans: PlanChain): Promise<void> {
     const { limits } = await this.#chain(key, plans, 1);
     if (limits.length > 0) await this.#store.reset(limits);
+  }
+
+  #lend(chain: Chain): Awaitable<Lease> {
+    if (chain.lends) chain.leaseId = this.#newLeaseId();
+    const deciding = this.#decide(chain);
+    return isPending(deciding)
+      ? deciding.then((decision) => this.#leaseFor(decision, chain.leaseId))
+      : this.#leaseFor(deciding, chain.leaseId);
+  }
+
+  #leaseFor(decision: Decision, leaseId: string): Lease {
+    return new Lease(decision, heldBy(decision, leaseId), this.#ties);
   }
 
   #chain(key: string, plans: PlanChain, tokens: number): Awaitable<Chain> {

@@ -1,25 +1,36 @@
 import type { Counter } from '../core/counter.js';
+import type { Limit } from '../core/limit-store.js';
+import type { Plan } from '../core/plan.js';
 import type { Expiring } from './expiry-heap.js';
 import { ExpiryHeap } from './expiry-heap.js';
-
-/** A counter and its place in the cache. */
-export interface CacheEntry extends Expiring {
-  readonly plan: string;
-  readonly key: string;
-  counter: Counter;
-  older: CacheEntry | undefined;
-  newer: CacheEntry | undefined;
-  /** When it was last moved to the newest end. */
-  movedUs: number;
-}
-
-export type NewEntry = Pick<CacheEntry, 'plan' | 'key' | 'counter' | 'expiresUs'>;
 
 /**
  * How exactly the order of use is kept. An entry that was moved less than this ago stays where it
  * is: moving it touches three others, a tenth of a decision's cost when many keys are in use.
  */
-const RECENT_US = 1_000_000;
+const RECENT_SECONDS = 1;
+
+/** A counter and its place in the cache. */
+export class CacheEntry implements Expiring {
+  older: CacheEntry | undefined = undefined;
+  newer: CacheEntry | undefined = undefined;
+  heapIndex = -1;
+  dueUs = 0;
+  /** When it was last moved to the newest end; whole, so that it is stored without a box. */
+  movedSeconds = 0;
+
+  constructor(
+    /** As it was when the counter was last charged. */
+    public plan: Plan,
+    readonly key: string,
+    public counter: Counter,
+  ) {}
+
+  /** Asked for when room is needed, not kept up to date with every charge. */
+  expiresUs(nowUs: number): number {
+    return nowUs + this.counter.resetUs(this.plan, nowUs);
+  }
+}
 
 /** What has expired is kept this long while there is room: most keys come back soon. */
 const GRACE_US = 60_000_000;
@@ -45,9 +56,9 @@ export class CounterCache {
   }
 
   /** The entry of that plan and key, which counts as a use. */
-  find(plan: string, key: string, nowUs: number): CacheEntry | undefined {
-    const entry = this.#shelves.get(plan)?.get(key);
-    if (entry && nowUs - entry.movedUs > RECENT_US) {
+  find({ plan, key }: Limit, nowUs: number): CacheEntry | undefined {
+    const entry = this.#shelves.get(plan.name)?.get(key);
+    if (entry && secondsOf(nowUs) - entry.movedSeconds > RECENT_SECONDS) {
       this.#unlink(entry);
       this.#linkNewest(entry, nowUs);
     }
@@ -55,27 +66,17 @@ export class CounterCache {
   }
 
   /** Adds a counter that was not there, making room if there is none. */
-  add({ plan, key, counter, expiresUs }: NewEntry, nowUs: number): void {
+  add({ plan, key }: Limit, counter: Counter, nowUs: number): void {
     this.#makeRoom(nowUs);
-    const entry: CacheEntry = {
-      plan,
-      key,
-      counter,
-      expiresUs,
-      dueUs: expiresUs,
-      heapIndex: -1,
-      older: undefined,
-      newer: undefined,
-      movedUs: nowUs,
-    };
-    this.#shelfOf(plan).set(key, entry);
+    const entry = new CacheEntry(plan, key, counter);
+    this.#shelfOf(plan.name).set(key, entry);
     this.#linkNewest(entry, nowUs);
-    this.#expiry.add(entry);
+    this.#expiry.add(entry, nowUs);
     this.#size++;
   }
 
-  delete(plan: string, key: string): void {
-    const entry = this.#shelves.get(plan)?.get(key);
+  delete({ plan, key }: Limit): void {
+    const entry = this.#shelves.get(plan.name)?.get(key);
     if (entry) this.#drop(entry);
   }
 
@@ -87,22 +88,23 @@ export class CounterCache {
   }
 
   #shelfOf(plan: string): Map<string, CacheEntry> {
-    let shelf = this.#shelves.get(plan);
-    if (!shelf) this.#shelves.set(plan, (shelf = new Map()));
+    const shelf = this.#shelves.get(plan) ?? new Map<string, CacheEntry>();
+    this.#shelves.set(plan, shelf);
     return shelf;
   }
 
   #drop(entry: CacheEntry): void {
-    const shelf = this.#shelves.get(entry.plan)!;
+    const { name } = entry.plan;
+    const shelf = this.#shelves.get(name)!;
     shelf.delete(entry.key);
-    if (shelf.size === 0) this.#shelves.delete(entry.plan);
+    if (shelf.size === 0) this.#shelves.delete(name);
     this.#expiry.remove(entry);
     this.#unlink(entry);
     this.#size--;
   }
 
   #linkNewest(entry: CacheEntry, nowUs: number): void {
-    entry.movedUs = nowUs;
+    entry.movedSeconds = secondsOf(nowUs);
     entry.older = this.#newest;
     entry.newer = undefined;
     if (this.#newest) this.#newest.newer = entry;
@@ -116,4 +118,8 @@ export class CounterCache {
     if (entry.newer) entry.newer.older = entry.older;
     else this.#newest = entry.older;
   }
+}
+
+function secondsOf(us: number): number {
+  return Math.floor(us / 1_000_000);
 }

@@ -1,7 +1,7 @@
-/** Something that will be due at a time. `dueUs` and `heapIndex` belong to the heap. */
+/** Something that ends at a time. `dueUs` and `heapIndex` belong to the heap. */
 export interface Expiring {
-  /** When it really ends. May move at any time; the heap finds out when it matters. */
-  expiresUs: number;
+  /** When it really ends, as things stand. The heap asks when it matters. */
+  expiresUs(nowUs: number): number;
   /** When the heap believes that it ends. */
   dueUs: number;
   heapIndex: number;
@@ -20,8 +20,8 @@ const MAX_REFILED = 16;
 export class ExpiryHeap<E extends Expiring> {
   readonly #entries: E[] = [];
 
-  add(entry: E): void {
-    entry.dueUs = entry.expiresUs;
+  add(entry: E, nowUs: number): void {
+    entry.dueUs = entry.expiresUs(nowUs);
     entry.heapIndex = this.#entries.length;
     this.#entries.push(entry);
     this.#siftUp(entry);
@@ -35,13 +35,14 @@ export class ExpiryHeap<E extends Expiring> {
     this.#siftDown(last);
   }
 
-  /** An entry that has ended, if the search finds one. It stays in the heap. */
-  findExpired(nowUs: number): E | undefined {
+  /** An entry that has ended by then, if the search finds one. It stays in the heap. */
+  findExpired(byUs: number): E | undefined {
     for (let refiled = 0; refiled <= MAX_REFILED; refiled++) {
       const top = this.#entries[0];
-      if (!top || top.dueUs > nowUs) return undefined;
-      if (top.expiresUs <= nowUs) return top;
-      top.dueUs = top.expiresUs;
+      if (!top || top.dueUs > byUs) return undefined;
+      const expiresUs = top.expiresUs(byUs);
+      if (expiresUs <= byUs) return top;
+      top.dueUs = expiresUs;
       this.#siftDown(top);
     }
     return undefined;

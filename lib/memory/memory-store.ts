@@ -90,12 +90,12 @@ export class MemoryStore extends LimitStore {
   }
 
   override reset(limits: readonly Limit[]): void {
-    for (const limit of limits) this.#counters.delete(limit.plan.name, limit.key);
+    for (const limit of limits) this.#counters.delete(limit);
   }
 
   #examine(limit: Limit, { mode, maxWaitUs }: Inquiry, nowUs: number): Verdict {
-    const { plan, key, cost } = limit;
-    const entry = this.#counters.find(plan.name, key, nowUs);
+    const { plan, cost } = limit;
+    const entry = this.#counters.find(limit, nowUs);
     // A plan that became one of another kind starts anew.
     const counter = entry?.counter.kind === plan.kind ? entry.counter : newCounter(plan, nowUs);
     const waitUs = counter.waitUs(plan, cost, nowUs);
@@ -106,27 +106,27 @@ export class MemoryStore extends LimitStore {
 
   #charge(verdict: Verdict, leaseId: string, nowUs: number, waitUs: number): void {
     const { limit, entry, counter } = verdict;
-    const { plan, key, cost } = limit;
+    const { plan, cost } = limit;
     if (counter instanceof LeaseSet) counter.lend(plan as ConcurrencyPlan, leaseId, nowUs + waitUs);
     else (counter as TokenCounter).charge(plan, cost, nowUs);
-    const expiresUs = nowUs + report(verdict, nowUs);
+    report(verdict, nowUs);
     if (entry) {
-      entry.counter = counter;
-      entry.expiresUs = expiresUs;
+      if (entry.plan !== plan) entry.plan = plan;
+      if (entry.counter !== counter) entry.counter = counter;
     } else {
-      this.#counters.add({ plan: plan.name, key, counter, expiresUs }, nowUs);
+      this.#counters.add(limit, counter, nowUs);
     }
   }
 
   #refund(limit: Limit, nowUs: number): void {
     const { plan, cost } = limit;
-    const counter = this.#counters.find(plan.name, limit.key, nowUs)?.counter;
+    const counter = this.#counters.find(limit, nowUs)?.counter;
     if (counter?.kind !== plan.kind || counter instanceof LeaseSet) return;
     (counter as TokenCounter).refund(plan, cost, nowUs);
   }
 
   #release(limit: Limit, leaseId: string, nowUs: number): void {
-    const counter = this.#counters.find(limit.plan.name, limit.key, nowUs)?.counter;
+    const counter = this.#counters.find(limit, nowUs)?.counter;
     if (counter instanceof LeaseSet) counter.release(leaseId);
   }
 
@@ -134,7 +134,7 @@ export class MemoryStore extends LimitStore {
     for (const { limit, admits, waitUs } of limits) {
       if (!admits) continue;
       const { plan, cost } = limit;
-      const counter = this.#counters.find(plan.name, limit.key, nowUs)?.counter;
+      const counter = this.#counters.find(limit, nowUs)?.counter;
       if (plan.kind === 'token-bucket' && counter instanceof TokenBucket) {
         counter.cancel(plan, cost, atUs + waitUs, nowUs);
       } else if (plan.kind === 'sliding-window') {
@@ -147,11 +147,9 @@ export class MemoryStore extends LimitStore {
 
   #renew(limit: Limit, leaseId: string, nowUs: number): boolean {
     const { plan } = limit;
-    const entry = this.#counters.find(plan.name, limit.key, nowUs);
+    const entry = this.#counters.find(limit, nowUs);
     if (plan.kind !== 'concurrency' || !(entry?.counter instanceof LeaseSet)) return false;
-    const renewed = entry.counter.renew(plan, leaseId, nowUs);
-    entry.expiresUs = nowUs + entry.counter.resetUs(plan, nowUs);
-    return renewed;
+    return entry.counter.renew(plan, leaseId, nowUs);
   }
 }
 
@@ -178,11 +176,10 @@ function newCounter(plan: Plan, nowUs: number): Counter {
   }
 }
 
-/** Fills in what is left. Returns when nothing will be left of what was spent. */
-function report(verdict: Verdict, nowUs: number): number {
+/** Fills in what is left. */
+function report(verdict: Verdict, nowUs: number): void {
   const { counter, limit } = verdict;
-  const resetUs = counter.resetUs(limit.plan, nowUs);
-  verdict.remaining = counter.remaining(limit.plan, nowUs);
-  verdict.resetUs = limit.plan.kind === 'concurrency' ? 0 : resetUs;
-  return resetUs;
+  const { plan } = limit;
+  verdict.remaining = counter.remaining(plan, nowUs);
+  verdict.resetUs = plan.kind === 'concurrency' ? 0 : counter.resetUs(plan, nowUs);
 }

@@ -8,6 +8,7 @@ import { linksOf } from './chain-options.js';
 import { CHAINS_METADATA, SKIP_METADATA } from './metadata.js';
 import type { MissingKeyPolicy } from './rate-limit-options.js';
 import { isMissingKeyPolicy } from './rate-limit-options.js';
+import { HeaderMemo } from './rate-limit-headers.js';
 import { routeId } from './route-id.js';
 
 /** A plan of a chain with everything looked up that can be. */
@@ -26,6 +27,8 @@ export interface ReadyChain {
   readonly choose:
     Exclude<ChainOptions['plan'], PlanLink | readonly PlanLink[] | undefined> | undefined;
   readonly resolver: KeyResolver;
+  /** Whether every plan counts by that resolver. */
+  readonly oneKey: boolean;
   readonly tokens: number | RequestFunction<number>;
   /** Stands before the key when each route has buckets of its own. */
   readonly routePrefix: string;
@@ -36,17 +39,19 @@ export interface ReadyChain {
 export interface HandlerChains {
   readonly guard: readonly ReadyChain[];
   readonly interceptor: readonly ReadyChain[];
+  /** What its last caller was told. */
+  readonly headers: HeaderMemo;
 }
 
 const PHASES: readonly unknown[] = [undefined, 'guard', 'interceptor'];
 const SCOPES: readonly unknown[] = [undefined, 'shared', 'route'];
-const NONE: HandlerChains = { guard: [], interceptor: [] };
+const NONE: HandlerChains = { guard: [], interceptor: [], headers: new HeaderMemo() };
 
 /** Reads the decorators of handlers, each once. */
 @Injectable()
 export class HandlerChainsReader {
   /** A handler can be inherited by several controllers that are decorated differently. */
-  readonly #read = new WeakMap<Function, WeakMap<Type, HandlerChains>>();
+  readonly #read = new Map<Function, Map<Type, HandlerChains>>();
 
   constructor(private readonly resolvers: KeyResolvers) {}
 
@@ -68,6 +73,7 @@ export class HandlerChainsReader {
         : {
             guard: chains.filter(({ phase }) => phase === 'guard'),
             interceptor: chains.filter(({ phase }) => phase === 'interceptor'),
+            headers: new HeaderMemo(),
           };
     this.#remember(controller, handler, read);
     return read;
@@ -107,6 +113,7 @@ export class HandlerChainsReader {
       links,
       choose,
       resolver,
+      oneKey: (links ?? []).every((link) => link.resolver === resolver),
       tokens,
       routePrefix: scope === 'route' ? `route:${routeId(controller, handler)}:` : '',
       onMissingKey,
@@ -114,9 +121,8 @@ export class HandlerChainsReader {
   }
 
   #remember(controller: Type, handler: Function, chains: HandlerChains): void {
-    let byController = this.#read.get(handler);
-    if (!byController) this.#read.set(handler, (byController = new WeakMap()));
-    byController.set(controller, chains);
+    const byController = this.#read.get(handler) ?? new Map<Type, HandlerChains>();
+    this.#read.set(handler, byController.set(controller, chains));
   }
 }
 

@@ -15,7 +15,7 @@ import type { HandlerChains, ReadyChain, ReadyLink } from './handler-chains.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { MissingKeyException } from './missing-key.exception.js';
 import { RateLimitExceededException } from './rate-limit-exceeded.exception.js';
-import type { ToldHeaders } from './rate-limit-headers.js';
+import type { HeaderMemo, SetHeader, ToldHeaders } from './rate-limit-headers.js';
 import { writeHeaders } from './rate-limit-headers.js';
 import type { CheckedOptions } from './rate-limit-options.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
@@ -49,36 +49,43 @@ export class RateLimitEnforcer {
     this.#ip = resolvers.from('ip');
   }
 
-  /** Returns, or throws what the caller is to be told. Undefined when there was nothing to do. */
-  enforce(context: ExecutionContext, phase: Phase): Promise<void> | undefined {
-    if (context.getType() !== 'http') return undefined;
+  /**
+   * Returns when the request may go on, and throws what its caller is to be told otherwise. Answers
+   * without a promise where everything is at hand: awaiting would cost a bare route 5 % of its
+   * requests per second.
+   */
+  enforce(context: ExecutionContext, phase: Phase): Awaitable<void> {
+    if (context.getType() !== 'http') return;
     const chains = this.chains.of(context);
-    if (chains[phase].length === 0) return undefined;
-    const request = context.switchToHttp().getRequest<LimitedRequest>();
+    if (chains[phase].length === 0) return;
+    const request = context.getArgByIndex<LimitedRequest>(0);
     const state = (request[STATE] ??= newState());
-    if (state[phase] === chains) return undefined;
+    if (state[phase] === chains) return;
     state[phase] = chains;
-    return this.#decide(chains[phase], request, state, context);
+    const building = this.#references(chains[phase], request, context);
+    return isPending(building)
+      ? building.then((references) => this.#decide(references, state, chains, context))
+      : this.#decide(building, state, chains, context);
   }
 
-  async #decide(
-    chains: readonly ReadyChain[],
-    request: LimitedRequest,
+  #decide(
+    references: readonly PlanReference[],
     state: RequestState,
+    { headers }: HandlerChains,
     context: ExecutionContext,
-  ): Promise<void> {
-    const references: PlanReference[] = [];
-    for (const chain of chains) {
-      const adding = this.#addChain(references, chain, request, context);
-      if (isPending(adding)) await adding;
-    }
+  ): Awaitable<void> {
     if (references.length === 0) return;
-    const lease = await this.limiter.acquire(NO_COMMON_KEY, references);
-    const response: unknown = context.switchToHttp().getResponse();
+    const response = context.getArgByIndex<unknown>(1);
+    const deciding = this.limiter.acquireNow(NO_COMMON_KEY, references, 1);
+    return isPending(deciding)
+      ? deciding.then((lease) => this.#answer(lease, state, headers, response))
+      : this.#answer(deciding, state, headers, response);
+  }
+
+  #answer(lease: Lease, told: ToldHeaders, memo: HeaderMemo, response: unknown): void {
     const { httpAdapter } = this.adapterHost;
-    writeHeaders(this.options.headers, lease, state, (name, value) =>
-      httpAdapter.setHeader(response, name, value),
-    );
+    const set: SetHeader = (name, value) => void httpAdapter.setHeader(response, name, value);
+    writeHeaders(lease, told, { style: this.options.headers, memo, set });
     if (!lease.allowed) this.#refuse(lease, response);
     if (lease.held) releaseWhenDone(lease, response);
   }
@@ -91,38 +98,55 @@ export class RateLimitEnforcer {
     throw new RateLimitExceededException(lease, problemDetails);
   }
 
-  #addChain(
-    references: PlanReference[],
-    chain: ReadyChain,
+  /** The links of all chains together, so that they are decided as one. */
+  #references(
+    chains: readonly ReadyChain[],
     request: LimitedRequest,
     context: ExecutionContext,
-  ): Awaitable<void> {
-    const { links, tokens, resolver } = chain;
-    if (!links || typeof tokens === 'function' || !links.every((l) => l.resolver === resolver)) {
-      return this.#addChainSlowly(references, chain, request, context);
+  ): Awaitable<PlanReference[]> {
+    const references: PlanReference[] = [];
+    for (const chain of chains) {
+      if (!this.#addAtOnce(references, chain, request, context)) {
+        return this.#referencesSlowly(chains, request, context);
+      }
     }
-    // One key, nothing to compute: the usual case takes no turn of the event loop.
-    const key = resolveKey(resolver, request, context);
-    if (isPending(key)) return this.#addChainSlowly(references, chain, request, context);
-    const known = key ?? this.#keyInstead(chain, request);
-    if (known === undefined) return;
-    for (const link of links) references.push(referenceTo(link, chain, known, tokens));
+    return references;
   }
 
-  async #addChainSlowly(
+  /** The usual case: one key that is at hand, nothing to compute. False when it is not that. */
+  #addAtOnce(
     references: PlanReference[],
     chain: ReadyChain,
     request: LimitedRequest,
     context: ExecutionContext,
-  ): Promise<void> {
-    const links = chain.links ?? (await this.#choose(chain, request, context));
-    const tokens =
-      typeof chain.tokens === 'function' ? await chain.tokens(request, context) : chain.tokens;
-    for (const link of links) {
-      const key = await resolveKey(link.resolver, request, context);
-      const known = key ?? this.#keyInstead(chain, request);
-      if (known !== undefined) references.push(referenceTo(link, chain, known, tokens));
+  ): boolean {
+    const { links, tokens, resolver, oneKey } = chain;
+    if (!links || !oneKey || typeof tokens === 'function') return false;
+    const key = resolveKey(resolver, request, context);
+    if (isPending(key)) return false;
+    const known = key ?? this.#keyInstead(chain, request);
+    if (known === undefined) return true;
+    for (const link of links) references.push(referenceTo(link, chain, known, tokens));
+    return true;
+  }
+
+  async #referencesSlowly(
+    chains: readonly ReadyChain[],
+    request: LimitedRequest,
+    context: ExecutionContext,
+  ): Promise<PlanReference[]> {
+    const references: PlanReference[] = [];
+    for (const chain of chains) {
+      const links = chain.links ?? (await this.#choose(chain, request, context));
+      const { tokens } = chain;
+      const cost = typeof tokens === 'function' ? await tokens(request, context) : tokens;
+      for (const link of links) {
+        const key = await resolveKey(link.resolver, request, context);
+        const known = key ?? this.#keyInstead(chain, request);
+        if (known !== undefined) references.push(referenceTo(link, chain, known, cost));
+      }
     }
+    return references;
   }
 
   async #choose(

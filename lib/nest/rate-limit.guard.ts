@@ -1,5 +1,6 @@
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
+import { isPending } from '../core/awaitable.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 
 /**
@@ -12,6 +13,6 @@ export class RateLimitGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const enforcing = this.enforcer.enforce(context, 'guard');
-    return enforcing === undefined ? true : enforcing.then(() => true);
+    return isPending(enforcing) ? enforcing.then(() => true) : true;
   }
 }

@@ -1,6 +1,7 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
+import { isPending } from '../core/awaitable.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 
 /** Enforces what is known only once the guards have run, such as limits by principal. */
@@ -13,6 +14,6 @@ export class RateLimitInterceptor implements NestInterceptor {
     next: CallHandler,
   ): Observable<unknown> | Promise<Observable<unknown>> {
     const enforcing = this.enforcer.enforce(context, 'interceptor');
-    return enforcing === undefined ? next.handle() : enforcing.then(() => next.handle());
+    return isPending(enforcing) ? enforcing.then(() => next.handle()) : next.handle();
   }
 }

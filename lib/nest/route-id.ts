@@ -28,5 +28,8 @@ function read(metadata: string, target: object): unknown {
 }
 
 function describe(part: unknown): string {
-  return Array.isArray(part) ? part.map(describe).join(',') : String(part ?? '');
+  if (Array.isArray(part)) return part.map(describe).join(',');
+  const isText = typeof part === 'string' || typeof part === 'number' || typeof part === 'symbol';
+  // A host may also be a pattern.
+  return isText || part instanceof RegExp ? String(part) : '';
 }

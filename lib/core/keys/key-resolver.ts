@@ -54,10 +54,9 @@ function textOf(value: unknown): string | undefined {
   // An id may be an object that writes itself, as those of MongoDB do. One that does not would be
   // "[object Object]" for everybody.
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const { toString } = value as { toString?: unknown };
-  return typeof toString === 'function' && toString !== Object.prototype.toString
-    ? String(value)
-    : undefined;
+  const { toString } = value as { toString?: () => unknown };
+  if (typeof toString !== 'function' || toString === Object.prototype.toString) return undefined;
+  return String(toString.call(value));
 }
 
 function isThenable(value: Awaitable<KeyValue>): value is Promise<KeyValue> {

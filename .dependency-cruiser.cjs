@@ -1,0 +1,62 @@
+/** The direction of imports: core <- memory <- nest <- index. test/architecture.spec.ts runs it. */
+const PURE_LIBRARIES = '^(ipaddr\\.js|(node:)?(crypto|net)$)|node_modules/ipaddr\\.js';
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: { path: '^lib' },
+      to: { circular: true },
+    },
+    {
+      name: 'core-imports-only-itself',
+      comment: 'Besides pure functions: hashing, and telling and normalising addresses.',
+      severity: 'error',
+      from: { path: '^lib/core' },
+      to: { pathNot: ['^lib/core', PURE_LIBRARIES] },
+    },
+    {
+      name: 'memory-imports-core',
+      severity: 'error',
+      from: { path: '^lib/memory' },
+      to: { pathNot: ['^lib/(core|memory)', '^(node:)?perf_hooks$'] },
+    },
+    {
+      name: 'nobody-imports-the-index',
+      severity: 'error',
+      from: { path: '^lib/.+/' },
+      to: { path: '^lib/index\\.ts$' },
+    },
+    {
+      name: 'lib-stands-alone',
+      severity: 'error',
+      from: { path: '^lib' },
+      to: { path: '^(test|sample)' },
+    },
+    {
+      name: 'only-declared-dependencies',
+      severity: 'error',
+      from: { path: '^lib' },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown'],
+        dependencyTypesNot: ['npm-peer', 'npm'],
+      },
+    },
+    {
+      name: 'samples-use-the-public-api',
+      severity: 'error',
+      from: { path: '^sample' },
+      to: { path: '^(lib/.+/|test)' },
+    },
+  ],
+  options: {
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: ['node_modules', '^dist'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+};

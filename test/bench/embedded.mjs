@@ -1,0 +1,45 @@
+// Decisions of a two-plan chain in the process: ours and the peers', 10 000 keys in turn unless
+// told otherwise.
+import 'reflect-metadata';
+import { serve } from './contestant.mjs';
+import { peer } from './peers/peer.mjs';
+
+const [, , contestant, keyCount = '10000'] = process.argv;
+const PLENTY = 1_000_000_000;
+
+const contestants = {
+  async floodgate() {
+    const { InMemoryPlanRegistry, MemoryStore, MonotonicClock, RateLimiter } =
+      await import('nestjs-floodgate');
+    const limiter = new RateLimiter({
+      registry: new InMemoryPlanRegistry({
+        gold: { capacity: PLENTY, tokensPerSecond: 1_000 },
+        daily: { capacity: PLENTY, tokensPerSecond: 10 },
+      }),
+      store: new MemoryStore(new MonotonicClock(), 1_000_000),
+      newLeaseId: () => '',
+    });
+    const plans = ['gold', 'daily'];
+    return (key) => limiter.allow(key, plans, 1);
+  },
+  async flexible() {
+    const { RateLimiterMemory, RateLimiterUnion } = await peer('rate-limiter-flexible');
+    const union = new RateLimiterUnion(
+      new RateLimiterMemory({ points: PLENTY, duration: 60, keyPrefix: 'gold' }),
+      new RateLimiterMemory({ points: PLENTY, duration: 86_400, keyPrefix: 'daily' }),
+    );
+    return (key) => union.consume(key, 1);
+  },
+  async throttler() {
+    const { ThrottlerStorageService } = await peer('@nestjs/throttler');
+    const storage = new ThrottlerStorageService();
+    return async (key) => {
+      await storage.increment(key, 60_000, PLENTY, 0, 'gold');
+      await storage.increment(key, 86_400_000, PLENTY, 0, 'daily');
+    };
+  },
+};
+
+const decide = await contestants[contestant]();
+const keys = Number(keyCount);
+serve((i) => decide(`user-${i % keys}`));

@@ -1,0 +1,55 @@
+// Contestants take turns in short slices, and ratios are taken within a round: on a machine whose
+// speed wanders, neighbours in time are the only fair comparison.
+import { fork } from 'node:child_process';
+
+/** Starts a script that reports when it is ready and answers slices. */
+export async function start(script, ...args) {
+  const child = fork(new URL(script, import.meta.url), args, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const reply = () =>
+    new Promise((resolve, reject) => {
+      const died = () => reject(new Error(`${script} ${args.join(' ')} ended early`));
+      child.once('exit', died);
+      child.once('message', (message) => {
+        child.off('exit', died);
+        resolve(message);
+      });
+    });
+  const { port } = await reply();
+  return {
+    port,
+    async slice(milliseconds) {
+      child.send({ milliseconds });
+      return (await reply()).perSecond;
+    },
+    stop: () => child.kill(),
+  };
+}
+
+/**
+ * Runs all contestants in turn, several rounds, the first of which only warms up.
+ * `contestants` maps names to functions that run one slice. Returns the rates of every round.
+ */
+export async function race(contestants, { rounds = 7, milliseconds = 600, onRound } = {}) {
+  const rates = Object.fromEntries(Object.keys(contestants).map((name) => [name, []]));
+  for (let round = 0; round <= rounds; round++) {
+    onRound?.(round, rounds);
+    for (const [name, slice] of Object.entries(contestants)) {
+      const rate = await slice(milliseconds);
+      if (round > 0) rates[name].push(rate);
+    }
+  }
+  return rates;
+}
+
+/** Median, lowest and highest of the ratios of two contestants within each round. */
+export function ratio(rates, one, other) {
+  const ratios = rates[one].map((rate, round) => rate / rates[other][round]).sort((a, b) => a - b);
+  return { median: median(ratios), lowest: ratios[0], highest: ratios.at(-1) };
+}
+
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[sorted.length >> 1];
+}
