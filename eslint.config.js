@@ -12,7 +12,15 @@ const NODE_GLOBALS = {
 };
 
 export default tseslint.config(
-  { ignores: ['dist/**', 'dist-sample/**', 'coverage/**', '**/node_modules/**'] },
+  {
+    ignores: [
+      'dist/**',
+      'dist-sample/**',
+      'coverage/**',
+      'test/generated/**',
+      '**/node_modules/**',
+    ],
+  },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -5,13 +5,10 @@ import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 class HelloController {
   @Get()
   @RateLimit('5/10s')
-  hello(): string {
+  hello() {
     return 'Hello!';
   }
 }
 
-@Module({
-  imports: [RateLimitModule.forRoot()],
-  controllers: [HelloController],
-})
+@Module({ imports: [RateLimitModule.forRoot()], controllers: [HelloController] })
 export class AppModule {}

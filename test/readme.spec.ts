@@ -1,0 +1,164 @@
+import 'reflect-metadata';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { INestApplication, Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RateLimitError, RateLimitModule } from '../lib/index.js';
+import { checkOptions } from '../lib/nest/rate-limit-options.js';
+
+const README = readFileSync('README.md', 'utf8');
+const EXAMPLES = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+const FOLDER = join('test', 'generated');
+const fileOf = (index: number) => join(FOLDER, `readme-${index}.ts`);
+
+type Exports = Record<string, Type<unknown> | undefined>;
+
+async function load(index: number): Promise<Exports> {
+  return (await import(`./generated/readme-${index}.js`)) as Exports;
+}
+
+async function boot(module: Type<unknown>): Promise<INestApplication> {
+  const app = await NestFactory.create(module, { logger: false });
+  await app.listen(0, '127.0.0.1');
+  return app;
+}
+
+beforeAll(() => {
+  mkdirSync(FOLDER, { recursive: true });
+  EXAMPLES.forEach((code, index) => writeFileSync(fileOf(index), code));
+});
+
+afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+describe('the README', () => {
+  it('shows examples that compile', () => {
+    writeFileSync(
+      join(FOLDER, 'tsconfig.json'),
+      JSON.stringify({
+        extends: '../tsconfig.json',
+        compilerOptions: {
+          rootDir: '../..',
+          paths: { 'nestjs-floodgate': ['../../lib/index.ts'] },
+        },
+        include: ['.'],
+        exclude: [],
+      }),
+    );
+    const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', FOLDER], { encoding: 'utf8' });
+    expect(stdout).toBe('');
+  });
+
+  it('shows the quick start as it is, in at most 15 lines', () => {
+    expect(EXAMPLES[0]).toBe(readFileSync('sample/01-quick-start/app.module.ts', 'utf8'));
+    expect(EXAMPLES[0]!.trimEnd().split('\n').length).toBeLessThanOrEqual(15);
+  });
+
+  it('shows what the quick start really answers', async () => {
+    const { AppModule } = await load(0);
+    const app = await boot(AppModule!);
+    const answers: string[] = [];
+    for (let i = 0; i < 6; i++) answers.push(await ask(app));
+    await app.close();
+    const [, shown] = /```console\n\$ for [^\n]+\n(.*?)```/s.exec(README)!;
+    expect(shown).toBe(`${answers[0]}...\n${answers[5]}`);
+  });
+
+  it('shows modules that boot', async () => {
+    let booted = 0;
+    for (let index = 0; index < EXAMPLES.length; index++) {
+      const { AppModule } = await load(index);
+      if (!AppModule) continue;
+      const app = await boot(AppModule);
+      await app.close();
+      booted++;
+    }
+    expect(booted).toBeGreaterThanOrEqual(3);
+  });
+
+  it('shows code that uses the limiter and changes plans', async () => {
+    const { PlanAdmin } = await loadExporting('PlanAdmin');
+    const { Importer } = await loadExporting('Importer');
+    const module = await Test.createTestingModule({
+      imports: [
+        RateLimitModule.forRoot({
+          plans: { gold: '2/minute', daily: '100/day', uploads: { maxConcurrent: 1 } },
+        }),
+      ],
+      providers: [PlanAdmin!, Importer!],
+    }).compile();
+    const importer = module.get<{ importFor(user: string): Promise<string> }>(Importer!);
+    expect(await importer.importFor('ada')).toBe('imported');
+    expect(await importer.importFor('ada')).toMatch(/^try again in \d+ ms$/);
+    module.get<{ raiseGold(): void }>(PlanAdmin!).raiseGold();
+    expect(await importer.importFor('bob')).toBe('imported');
+    await module.close();
+  });
+
+  it('lists every option with its default', () => {
+    const defaults = checkOptions({});
+    const rows = tableRows('| option ');
+    const names = rows.map(([name]) => name);
+    expect(() => checkOptions({ nonsense: 1 } as object)).toThrow(RateLimitError);
+    const known = knownOptions();
+    expect([...known, 'isGlobal'].sort()).toEqual([...names].sort());
+    for (const [name, , shown] of rows) {
+      const value = defaults[name as keyof typeof defaults];
+      if (typeof value === 'object' || value === undefined) continue;
+      expect([name, shown]).toEqual([
+        name,
+        typeof value === 'string' ? `'${value}'` : String(value),
+      ]);
+    }
+  });
+
+  it('lists every error code', () => {
+    const source = readFileSync('lib/core/errors.ts', 'utf8');
+    const union = source.slice(source.indexOf('RateLimitErrorCode'), source.indexOf(';'));
+    const codes = [...union.matchAll(/'([A-Z_]+)'/g)].map(([, code]) => code);
+    expect(codes.length).toBeGreaterThan(5);
+    expect(
+      tableRows('| code ')
+        .map(([code]) => code)
+        .sort(),
+    ).toEqual(codes.sort());
+  });
+});
+
+/** The status line and the limit headers, as `curl -si | grep` prints them. */
+async function ask(app: INestApplication): Promise<string> {
+  const response = await fetch(await app.getUrl());
+  await response.text();
+  const { headers, status, statusText } = response;
+  const shown = ['RateLimit-Policy', 'RateLimit', 'Retry-After']
+    .filter((name) => headers.has(name))
+    .map((name) => `${name}: ${headers.get(name)}\n`);
+  return `HTTP/1.1 ${status} ${statusText}\n${shown.join('')}`;
+}
+
+async function loadExporting(name: string): Promise<Exports> {
+  return load(EXAMPLES.findIndex((code) => code.includes(`export class ${name} `)));
+}
+
+/** Cells of the table whose header starts like that, without the marks around code. */
+function tableRows(header: string): string[][] {
+  const table = README.slice(README.indexOf(header)).split('\n\n')[0]!;
+  return table
+    .split('\n')
+    .slice(2)
+    .map((row) => row.split('|').slice(1, -1))
+    .map((cells) => cells.map((cell) => cell.trim().replaceAll('`', '')));
+}
+
+function knownOptions(): string[] {
+  try {
+    checkOptions({ nonsense: 1 } as object);
+  } catch (error) {
+    const [, listed = ''] = /Known options: (.*)\./.exec((error as Error).message) ?? [];
+    return listed.split(', ').map((name) => name.replaceAll('"', ''));
+  }
+  return [];
+}
