@@ -120,7 +120,9 @@ function tokenBucket(name: string, definition: TokenBucketDefinition): Plan {
   const { capacity, tokensPerSecond, shadow = false } = definition;
   checkQuota(name, 'capacity', capacity);
   const limits = capacity > 0;
-  if (limits && !(Number.isFinite(tokensPerSecond) && tokensPerSecond > 0)) {
+  // A plan of −1 or 0 refills nothing, so that its rate may be 0 or missing, but not nonsense.
+  const rate: unknown = limits ? tokensPerSecond : (tokensPerSecond ?? 0);
+  if (!Number.isFinite(rate) || (rate as number) < 0 || (limits && rate === 0)) {
     throw new InvalidPlanError(
       name,
       `tokensPerSecond must be a number above 0, got ${quote(tokensPerSecond)}. ` +

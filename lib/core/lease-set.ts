@@ -21,6 +21,11 @@ export class LeaseSet implements Counter<ConcurrencyPlan> {
     return surplus < 0 ? 0 : this.#endOf(surplus) - nowUs;
   }
 
+  /** Whether that lease is held: taking it again takes no other slot. */
+  holds(leaseId: string, nowUs: number): boolean {
+    return (this.#leases.get(leaseId) ?? 0) > nowUs;
+  }
+
   remaining(plan: ConcurrencyPlan, nowUs: number): number {
     this.#dropEnded(nowUs);
     return Math.max(0, plan.quota - this.#leases.size);

@@ -47,7 +47,8 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
   async renew(): Promise<boolean> {
     if (!this.#held) return false;
     const [alive = false] = await this.#store.renew([this.#held]);
-    if (!alive) this.letGo();
+    // Some slots may have been prolonged although another one had ended.
+    if (!alive) await this.release();
     return alive;
   }
 

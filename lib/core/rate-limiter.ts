@@ -1,5 +1,6 @@
 import type { Awaitable } from './awaitable.js';
 import { isPending } from './awaitable.js';
+import { MAX_PERIOD_MS } from './define-plan.js';
 import { InvalidOptionError, InvalidTokensError, LeaseRequiredError } from './errors.js';
 import { NEVER } from './counter.js';
 import type { LeaseKeeper, LeaseTies } from './lease.js';
@@ -25,7 +26,7 @@ export type PlanChain = PlanReference | readonly PlanReference[];
 
 /** How far ahead to book. */
 export interface ReserveOptions {
-  /** Longest acceptable wait in milliseconds; when it would be longer nothing is spent. */
+  /** Longest acceptable wait in milliseconds, ten years at most; if longer, nothing is spent. */
   readonly maxWaitMs: number;
   /**
    * Tokens to spend.
@@ -104,7 +105,10 @@ export class RateLimiter {
     return isPending(building) ? building.then((chain) => this.#lend(chain)) : this.#lend(building);
   }
 
-  /** Books a turn within the longest wait, in order of arrival. Too long a wait costs nothing. */
+  /**
+   * Books a turn within the longest wait, in order of arrival. Too long a wait costs nothing. Every
+   * plan is charged when the turn is booked, also one that would not have made it wait.
+   */
   async reserve(key: string, plans: PlanChain, options: ReserveOptions): Promise<Reservation> {
     const { maxWaitMs, tokens = 1 } = options;
     if (!(maxWaitMs >= 0)) {
@@ -112,7 +116,7 @@ export class RateLimiter {
     }
     const chain = await this.#chain(key, plans, tokens);
     chain.mode = 'reserve';
-    chain.maxWaitUs = Math.floor(maxWaitMs * 1_000);
+    chain.maxWaitUs = Math.floor(Math.min(maxWaitMs, MAX_PERIOD_MS) * 1_000);
     if (chain.lends) chain.leaseId = this.#newLeaseId();
     const decision = await this.#decide(chain);
     return new Reservation(decision, chain.leaseId, heldBy(decision, chain.leaseId), this.#ties);

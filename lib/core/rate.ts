@@ -3,14 +3,20 @@ const UNITS_MS: ReadonlyMap<string, number> = new Map(
     ms: 1,
     s: 1_000,
     sec: 1_000,
+    secs: 1_000,
     second: 1_000,
+    seconds: 1_000,
     m: 60_000,
     min: 60_000,
+    mins: 60_000,
     minute: 60_000,
+    minutes: 60_000,
     h: 3_600_000,
     hour: 3_600_000,
+    hours: 3_600_000,
     d: 86_400_000,
     day: 86_400_000,
+    days: 86_400_000,
   }),
 );
 
@@ -29,11 +35,7 @@ export interface ParsedRate {
 export function parseRate(text: string): ParsedRate | undefined {
   const [, tokens, count, unit] = RATE.exec(text) ?? [];
   if (tokens === undefined || unit === undefined) return undefined;
-  const unitMs = unitInMs(unit.toLowerCase());
+  const unitMs = UNITS_MS.get(unit.toLowerCase());
   if (unitMs === undefined || Number(count) === 0) return undefined;
   return { tokens: Number(tokens), periodMs: Number(count ?? 1) * unitMs };
-}
-
-function unitInMs(unit: string): number | undefined {
-  return UNITS_MS.get(unit) ?? UNITS_MS.get(unit.replace(/s$/, ''));
 }

@@ -4,7 +4,7 @@ import type { Decision, HeldLease } from './limit-store.js';
 
 /**
  * The answer to `reserve`: a turn that was booked, and when it comes. The tokens are spent already;
- * cancelling gives back what nobody behind has built upon.
+ * cancelling gives them back unless others have booked behind it meanwhile.
  */
 export class Reservation extends Lease {
   /** Whole milliseconds to wait before acting: 0 at once. Meaningless when it was not allowed. */

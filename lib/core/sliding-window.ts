@@ -26,7 +26,9 @@ export class SlidingWindow implements TokenCounter<SlidingWindowPlan> {
   }
 
   remaining(plan: SlidingWindowPlan, nowUs: number): number {
-    return Math.max(0, Math.floor(plan.quota - this.#estimate(plan, nowUs) + EPSILON));
+    const { startUs, current, previous } = this.#at(plan, nowUs);
+    const rest = fading(plan, previous, nowUs - startUs);
+    return Math.max(0, plan.quota - current - Math.ceil(rest - EPSILON));
   }
 
   resetUs(plan: SlidingWindowPlan, nowUs: number): number {
@@ -48,14 +50,10 @@ export class SlidingWindow implements TokenCounter<SlidingWindowPlan> {
     this.#previous = Math.max(0, this.#previous - (tokens - fromCurrent));
   }
 
-  #estimate(plan: SlidingWindowPlan, nowUs: number): number {
-    const { startUs, current, previous } = this.#at(plan, nowUs);
-    const overlapUs = plan.windowUs - Math.max(0, nowUs - startUs);
-    return (previous * overlapUs) / plan.windowUs + current;
-  }
-
+  /** Compares the fading rest with what is free, not sums: near a large limit those are coarse. */
   #admits(plan: SlidingWindowPlan, cost: number, nowUs: number): boolean {
-    return this.#estimate(plan, nowUs) + cost <= plan.quota + EPSILON;
+    const { startUs, current, previous } = this.#at(plan, nowUs);
+    return fading(plan, previous, nowUs - startUs) <= plan.quota - cost - current + EPSILON;
   }
 
   /** The first microsecond at which the cost is admitted, settled like that of the token bucket. */
@@ -93,4 +91,9 @@ export class SlidingWindow implements TokenCounter<SlidingWindowPlan> {
     this.#current = current;
     this.#previous = previous;
   }
+}
+
+/** What is still counted of the previous window, a while into the current one. */
+function fading({ windowUs }: SlidingWindowPlan, previous: number, elapsedUs: number): number {
+  return (previous * (windowUs - Math.max(0, elapsedUs))) / windowUs;
 }

@@ -40,15 +40,19 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
   }
 
   /**
-   * Gives back a reservation that was due at `dueUs`. Turns handed out behind it keep their time, so
-   * only what they have not built upon comes back: a full refund would let newcomers share their
-   * turns, twice the rate.
+   * Gives back a reservation that was due at `dueUs`. Only the last in the queue comes back: turns
+   * that were handed out behind it keep their time, and newcomers let in before them would come on
+   * top of theirs. When nobody waits any more, what has been refilled meanwhile does not come
+   * twice.
    */
   cancel(plan: TokenBucketPlan, tokens: number, dueUs: number, nowUs: number): void {
     const debt = Math.max(0, -this.#tokensAt(plan, nowUs));
     const lastDueUs = nowUs + (debt * plan.periodUs) / plan.refill;
-    const builtUpon = Math.max(0, ((lastDueUs - dueUs) * plan.refill) / plan.periodUs);
-    this.refund(plan, Math.max(0, tokens - builtUpon), nowUs);
+    // Times handed out are rounded up to whole microseconds.
+    const queuedBehind = debt > 0 && lastDueUs - dueUs > 0.5;
+    if (queuedBehind) return;
+    const refilled = Math.max(0, ((nowUs - dueUs) * plan.refill) / plan.periodUs);
+    this.refund(plan, Math.max(0, tokens - refilled), nowUs);
   }
 
   #tokensAt(plan: TokenBucketPlan, nowUs: number): number {

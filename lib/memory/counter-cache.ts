@@ -18,6 +18,8 @@ export class CacheEntry implements Expiring {
   dueUs = 0;
   /** When it was last moved to the newest end; whole, so that it is stored without a box. */
   movedSeconds = 0;
+  /** The decision in which it was last asked for. */
+  turn = 0;
 
   constructor(
     /** As it was when the counter was last charged. */
@@ -48,6 +50,7 @@ export class CounterCache {
   #newest: CacheEntry | undefined;
   #oldest: CacheEntry | undefined;
   #size = 0;
+  #turn = 0;
 
   constructor(readonly maxEntries: number) {}
 
@@ -55,9 +58,16 @@ export class CounterCache {
     return this.#size;
   }
 
+  /** Begins a decision: what it finds is not dropped before the next one begins. */
+  beginTurn(): void {
+    // Stays a small integer, which is stored without a box.
+    this.#turn = (this.#turn + 1) & 0x3fffffff;
+  }
+
   /** The entry of that plan and key, which counts as a use. */
   find({ plan, key }: Limit, nowUs: number): CacheEntry | undefined {
     const entry = this.#shelves.get(plan.name)?.get(key);
+    if (entry) entry.turn = this.#turn;
     if (entry && secondsOf(nowUs) - entry.movedSeconds > RECENT_SECONDS) {
       this.#unlink(entry);
       this.#linkNewest(entry, nowUs);
@@ -69,6 +79,7 @@ export class CounterCache {
   add({ plan, key }: Limit, counter: Counter, nowUs: number): void {
     this.#makeRoom(nowUs);
     const entry = new CacheEntry(plan, key, counter);
+    entry.turn = this.#turn;
     this.#shelfOf(plan.name).set(key, entry);
     this.#linkNewest(entry, nowUs);
     this.#expiry.add(entry, nowUs);
@@ -83,8 +94,15 @@ export class CounterCache {
   #makeRoom(nowUs: number): void {
     const full = this.#size >= this.maxEntries;
     const expired = this.#expiry.findExpired(full ? nowUs : nowUs - GRACE_US);
-    if (expired) this.#drop(expired);
-    else if (full) this.#drop(this.#oldest!);
+    const spare = expired && expired.turn !== this.#turn ? expired : undefined;
+    const dropped = spare ?? (full ? this.#leastRecentlyUsed() : undefined);
+    if (dropped) this.#drop(dropped);
+  }
+
+  #leastRecentlyUsed(): CacheEntry | undefined {
+    let entry = this.#oldest;
+    while (entry?.turn === this.#turn) entry = entry.newer;
+    return entry;
   }
 
   #shelfOf(plan: string): Map<string, CacheEntry> {

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.js';
 import type { Counter, TokenCounter } from '../core/counter.js';
+import { NEVER } from '../core/counter.js';
 import { LeaseSet } from '../core/lease-set.js';
 import type {
   Decision,
@@ -48,6 +49,7 @@ export class MemoryStore extends LimitStore {
 
   override decide(inquiry: Inquiry): Decision {
     const nowUs = this.#clock.nowUs();
+    this.#counters.beginTurn();
     const verdicts: Verdict[] = [];
     let allowed = true;
     for (const limit of inquiry.limits) {
@@ -93,14 +95,15 @@ export class MemoryStore extends LimitStore {
     for (const limit of limits) this.#counters.delete(limit);
   }
 
-  #examine(limit: Limit, { mode, maxWaitUs }: Inquiry, nowUs: number): Verdict {
+  #examine(limit: Limit, { mode, maxWaitUs, leaseId }: Inquiry, nowUs: number): Verdict {
     const { plan, cost } = limit;
     const entry = this.#counters.find(limit, nowUs);
-    // A plan that became one of another kind starts anew.
-    const counter = entry?.counter.kind === plan.kind ? entry.counter : newCounter(plan, nowUs);
-    const waitUs = counter.waitUs(plan, cost, nowUs);
+    const counter =
+      entry && isCurrent(entry, plan, nowUs) ? entry.counter : newCounter(plan, nowUs);
+    const holds = counter instanceof LeaseSet && counter.holds(leaseId, nowUs);
+    const waitUs = holds ? 0 : counter.waitUs(plan, cost, nowUs);
     const books = mode === 'reserve' && plan.kind === 'token-bucket' && waitUs <= maxWaitUs;
-    const admits = waitUs === 0 || books;
+    const admits = waitUs === 0 || (books && waitUs !== NEVER);
     return { limit, admits, remaining: 0, waitUs, resetUs: 0, entry, counter };
   }
 
@@ -161,6 +164,15 @@ function longestWaitUs(verdicts: readonly Verdict[], allowed: boolean): number {
     if (waitUs > longestUs) longestUs = waitUs;
   }
   return longestUs;
+}
+
+/**
+ * Whether a counter still counts. A plan that became one of another kind starts anew, and so does
+ * one that had been restored in full before its plan changed, as if it had been forgotten.
+ */
+function isCurrent(entry: CacheEntry, plan: Plan, nowUs: number): boolean {
+  if (entry.plan === plan) return true;
+  return entry.counter.kind === plan.kind && entry.expiresUs(nowUs) > nowUs;
 }
 
 function newCounter(plan: Plan, nowUs: number): Counter {

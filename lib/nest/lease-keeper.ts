@@ -59,7 +59,7 @@ export class TimedLeaseKeeper implements LeaseKeeper, OnApplicationShutdown {
     const leases = [...this.#held].filter(({ held }) => held !== undefined);
     try {
       const alive = await this.store.renew(leases.map(({ held }) => held!));
-      leases.forEach((lease, i) => alive[i] || lease.letGo());
+      await Promise.all(leases.filter((_, i) => !alive[i]).map((lease) => lease.release()));
     } catch (error) {
       // The next round tries again; a lease that is not renewed in time ends, as it is meant to.
       this.#logger.warn(`Leases could not be renewed: ${(error as Error).message}`);
