@@ -50,12 +50,14 @@ export class MemoryStore extends LimitStore {
   override decide(inquiry: Inquiry): Decision {
     const nowUs = this.#clock.nowUs();
     this.#counters.beginTurn();
-    const verdicts: Verdict[] = [];
+    const { limits } = inquiry;
+    // Made in its size: pushing to an empty array reserves room for seventeen.
+    const verdicts = new Array<Verdict>(limits.length);
     let allowed = true;
-    for (const limit of inquiry.limits) {
-      const verdict = this.#examine(limit, inquiry, nowUs);
-      if (!verdict.admits && !limit.plan.shadow) allowed = false;
-      verdicts.push(verdict);
+    for (let i = 0; i < limits.length; i++) {
+      const verdict = this.#examine(limits[i]!, inquiry, nowUs);
+      if (!verdict.admits && !verdict.limit.plan.shadow) allowed = false;
+      verdicts[i] = verdict;
     }
     const waitUs = longestWaitUs(verdicts, allowed);
     const spends = allowed && inquiry.mode !== 'peek';
