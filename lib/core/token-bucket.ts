@@ -47,10 +47,9 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
    */
   cancel(plan: TokenBucketPlan, tokens: number, dueUs: number, nowUs: number): void {
     const debt = Math.max(0, -this.#tokensAt(plan, nowUs));
-    const lastDueUs = nowUs + (debt * plan.periodUs) / plan.refill;
-    // Times handed out are rounded up to whole microseconds.
-    const queuedBehind = debt > 0 && lastDueUs - dueUs > 0.5;
-    if (queuedBehind) return;
+    const debtWhenDue = debt - (Math.max(0, dueUs - nowUs) * plan.refill) / plan.periodUs;
+    // Whoever queued behind owes a token or more; rounding, much less.
+    if (debtWhenDue > 0.5) return;
     const refilled = Math.max(0, ((nowUs - dueUs) * plan.refill) / plan.periodUs);
     this.refund(plan, Math.max(0, tokens - refilled), nowUs);
   }

@@ -54,17 +54,21 @@ export class MemoryStore extends LimitStore {
     // Made in its size: pushing to an empty array reserves room for seventeen.
     const verdicts = new Array<Verdict>(limits.length);
     let allowed = true;
+    let known = true;
     for (let i = 0; i < limits.length; i++) {
       const verdict = this.#examine(limits[i]!, inquiry, nowUs);
       if (!verdict.admits && !verdict.limit.plan.shadow) allowed = false;
+      if (!verdict.entry) known = false;
       verdicts[i] = verdict;
     }
     const waitUs = longestWaitUs(verdicts, allowed);
     const spends = allowed && inquiry.mode !== 'peek';
     for (const verdict of verdicts) {
       if (spends && verdict.admits) this.#charge(verdict, inquiry.leaseId, nowUs, waitUs);
-      else report(verdict, nowUs);
+      report(verdict, nowUs);
     }
+    // Last, since making room drops what has expired: what was charged has not.
+    if (spends && !known) this.#addNew(verdicts, nowUs);
     return { allowed, waitUs, atUs: nowUs, limits: verdicts };
   }
 
@@ -114,12 +118,13 @@ export class MemoryStore extends LimitStore {
     const { plan, cost } = limit;
     if (counter instanceof LeaseSet) counter.lend(plan as ConcurrencyPlan, leaseId, nowUs + waitUs);
     else (counter as TokenCounter).charge(plan, cost, nowUs);
-    report(verdict, nowUs);
-    if (entry) {
-      if (entry.plan !== plan) entry.plan = plan;
-      if (entry.counter !== counter) entry.counter = counter;
-    } else {
-      this.#counters.add(limit, counter, nowUs);
+    if (entry && entry.plan !== plan) entry.plan = plan;
+    if (entry && entry.counter !== counter) entry.counter = counter;
+  }
+
+  #addNew(verdicts: readonly Verdict[], nowUs: number): void {
+    for (const { limit, entry, counter, admits } of verdicts) {
+      if (admits && !entry) this.#counters.add(limit, counter, nowUs);
     }
   }
 

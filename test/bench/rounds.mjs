@@ -35,12 +35,18 @@ export async function race(contestants, { rounds = 7, milliseconds = 600, onRoun
   const rates = Object.fromEntries(Object.keys(contestants).map((name) => [name, []]));
   for (let round = 0; round <= rounds; round++) {
     onRound?.(round, rounds);
-    for (const [name, slice] of Object.entries(contestants)) {
+    for (const [name, slice] of rotated(Object.entries(contestants), round)) {
       const rate = await slice(milliseconds);
       if (round > 0) rates[name].push(rate);
     }
   }
   return rates;
+}
+
+/** Whoever goes first finds the processor cooler, so that everybody does in turn. */
+function rotated(entries, by) {
+  const from = by % entries.length;
+  return [...entries.slice(from), ...entries.slice(0, from)];
 }
 
 /** Median, lowest and highest of the ratios of two contestants within each round. */
