@@ -2,6 +2,9 @@ import type { TokenCounter } from './counter.js';
 import { EPSILON, NEVER } from './counter.js';
 import type { TokenBucketPlan } from './plan.js';
 
+/** Tokens that a bucket may seem to owe although nobody waits. */
+const ROUNDING = 1e-6;
+
 /** Tokens as they were at a moment; what has come back since is computed when it is asked for. */
 export class TokenBucket implements TokenCounter<TokenBucketPlan> {
   readonly kind = 'token-bucket';
@@ -46,11 +49,12 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
    * twice.
    */
   cancel(plan: TokenBucketPlan, tokens: number, dueUs: number, nowUs: number): void {
-    const debt = Math.max(0, -this.#tokensAt(plan, nowUs));
-    const debtWhenDue = debt - (Math.max(0, dueUs - nowUs) * plan.refill) / plan.periodUs;
-    // Whoever queued behind owes a token or more; rounding, much less.
-    if (debtWhenDue > 0.5) return;
-    const refilled = Math.max(0, ((nowUs - dueUs) * plan.refill) / plan.periodUs);
+    const debt = -this.#tokensAt(plan, nowUs);
+    const refilledSince = ((nowUs - dueUs) * plan.refill) / plan.periodUs;
+    // Whoever queued behind owed a token or more at that time; rounding, much less.
+    const queuedBehind = debt > ROUNDING && debt + refilledSince > 0.5;
+    if (queuedBehind) return;
+    const refilled = Math.max(0, refilledSince);
     this.refund(plan, Math.max(0, tokens - refilled), nowUs);
   }
 
