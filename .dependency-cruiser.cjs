@@ -1,4 +1,4 @@
-/** The direction of imports: core <- memory <- nest <- index. test/architecture.spec.ts runs it. */
+/** The direction of imports: core <- memory, redis <- nest <- index. test/architecture.spec.ts runs it. */
 const PURE_LIBRARIES = '^(ipaddr\\.js|(node:)?(crypto|net)$)|node_modules/ipaddr\\.js';
 
 module.exports = {
@@ -21,6 +21,12 @@ module.exports = {
       severity: 'error',
       from: { path: '^lib/memory' },
       to: { pathNot: ['^lib/(core|memory)', '^(node:)?perf_hooks$'] },
+    },
+    {
+      name: 'redis-imports-core',
+      severity: 'error',
+      from: { path: '^lib/redis' },
+      to: { pathNot: ['^lib/(core|redis)', '^(node:)?crypto$', 'node_modules/ioredis'] },
     },
     {
       name: 'nobody-imports-the-index',

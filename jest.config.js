@@ -24,5 +24,7 @@ export default {
       },
     ],
   },
+  globalSetup: '<rootDir>/test/global-setup.mjs',
+  globalTeardown: '<rootDir>/test/global-teardown.mjs',
   collectCoverageFrom: ['lib/**/*.ts'],
 };

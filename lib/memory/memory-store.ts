@@ -1,6 +1,6 @@
+import { admits, longestWaitUs } from '../core/admission.js';
 import type { Clock } from '../core/clock.js';
 import type { Counter, TokenCounter } from '../core/counter.js';
-import { NEVER } from '../core/counter.js';
 import { LeaseSet } from '../core/lease-set.js';
 import type {
   Decision,
@@ -101,16 +101,15 @@ export class MemoryStore extends LimitStore {
     for (const limit of limits) this.#counters.delete(limit);
   }
 
-  #examine(limit: Limit, { mode, maxWaitUs, leaseId }: Inquiry, nowUs: number): Verdict {
+  #examine(limit: Limit, inquiry: Inquiry, nowUs: number): Verdict {
     const { plan, cost } = limit;
     const entry = this.#counters.find(limit, nowUs);
     const counter =
       entry && isCurrent(entry, plan, nowUs) ? entry.counter : newCounter(plan, nowUs);
-    const holds = counter instanceof LeaseSet && counter.holds(leaseId, nowUs);
+    const holds = counter instanceof LeaseSet && counter.holds(inquiry.leaseId, nowUs);
     const waitUs = holds ? 0 : counter.waitUs(plan, cost, nowUs);
-    const books = mode === 'reserve' && plan.kind === 'token-bucket' && waitUs <= maxWaitUs;
-    const admits = waitUs === 0 || (books && waitUs !== NEVER);
-    return { limit, admits, remaining: 0, waitUs, resetUs: 0, entry, counter };
+    const admitted = admits(inquiry, plan, waitUs);
+    return { limit, admits: admitted, remaining: 0, waitUs, resetUs: 0, entry, counter };
   }
 
   #charge(verdict: Verdict, leaseId: string, nowUs: number, waitUs: number): void {
@@ -123,8 +122,8 @@ export class MemoryStore extends LimitStore {
   }
 
   #addNew(verdicts: readonly Verdict[], nowUs: number): void {
-    for (const { limit, entry, counter, admits } of verdicts) {
-      if (admits && !entry) this.#counters.add(limit, counter, nowUs);
+    for (const { limit, entry, counter, admits: charged } of verdicts) {
+      if (charged && !entry) this.#counters.add(limit, counter, nowUs);
     }
   }
 
@@ -141,8 +140,8 @@ export class MemoryStore extends LimitStore {
   }
 
   #cancel({ atUs, limits }: Decision, leaseId: string, nowUs: number): void {
-    for (const { limit, admits, waitUs } of limits) {
-      if (!admits) continue;
+    for (const { limit, admits: charged, waitUs } of limits) {
+      if (!charged) continue;
       const { plan, cost } = limit;
       const counter = this.#counters.find(limit, nowUs)?.counter;
       if (plan.kind === 'token-bucket' && counter instanceof TokenBucket) {
@@ -161,16 +160,6 @@ export class MemoryStore extends LimitStore {
     if (plan.kind !== 'concurrency' || !(entry?.counter instanceof LeaseSet)) return false;
     return entry.counter.renew(plan, leaseId, nowUs);
   }
-}
-
-/** Of a denied chain, only the plans that say no have to be waited for. */
-function longestWaitUs(verdicts: readonly Verdict[], allowed: boolean): number {
-  let longestUs = 0;
-  for (const { limit, admits, waitUs } of verdicts) {
-    if (limit.plan.shadow || (!allowed && admits)) continue;
-    if (waitUs > longestUs) longestUs = waitUs;
-  }
-  return longestUs;
 }
 
 /**

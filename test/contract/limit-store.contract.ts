@@ -857,6 +857,15 @@ export function limitStoreContract(
       expect(await take([limit(bucket)])).toMatchObject({ allowed: false });
     });
 
+    it('gives nothing back of a past turn while another one waits', async () => {
+      const single = limit(bucketOf(1, 1));
+      const past = await reserve([single], HOUR_US);
+      await pass(500_000);
+      expect((await reserve([single], HOUR_US)).waitUs).toBe(500_000);
+      await cancel(past);
+      expect((await reserve([single], HOUR_US)).waitUs).toBe(1_500_000);
+    });
+
     it('never gives back more than the capacity', async () => {
       const early = await reserve([limit(bucket, 3)], 0);
       await pass(2 * TOKEN_US);

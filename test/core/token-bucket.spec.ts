@@ -143,6 +143,16 @@ describe('a token bucket', () => {
     fc.assert(honest, { numRuns: 5 * RUNS });
   });
 
+  it('admits after exactly its wait where rounding would tell a microsecond too many', () => {
+    const plan = planOf(1_000_000_000, 1_000_000_000 / 3_600);
+    const bucket = spent(428_767_400, plan);
+    for (let cost = 584_586_955; cost < 984_586_955; cost += 1_234_567) {
+      const waitUs = bucket.waitUs(plan, cost, START_US);
+      expect(bucket.waitUs(plan, cost, START_US + waitUs - 1)).toBe(1);
+      expect(bucket.waitUs(plan, cost, START_US + waitUs)).toBe(0);
+    }
+  });
+
   it('works at any rate that a plan may have', () => {
     const fast = planOf(1_000_000_000_000, Number.MAX_VALUE);
     const full = spent(1_000_000_000_000, fast);

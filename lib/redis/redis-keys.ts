@@ -1,0 +1,29 @@
+import { hash } from 'node:crypto';
+import type { Limit } from '../core/limit-store.js';
+
+/** Stands before every key unless the options say otherwise. */
+export const DEFAULT_KEY_PREFIX = 'rate_limiter';
+
+/** Kept as it is: short, and nothing in it that Redis or a person could take for something else. */
+const PLAIN = /^[\w.:@/+=~,-]{1,120}$/;
+
+/**
+ * Names the key of a limit: `rate_limiter:<plan>:{<key>}`. The braces are the hash tag, so that all
+ * plans of one key share a slot of a cluster, and callers have no say in which one.
+ */
+export class RedisKeys {
+  constructor(private readonly prefix: string = DEFAULT_KEY_PREFIX) {}
+
+  nameOf({ plan, key }: Limit): string {
+    const name = `${this.prefix}:${plan.name}:{${tagOf(key)}}`;
+    // A set of leases never meets the hash of a plan that was of another kind before.
+    return plan.kind === 'concurrency' ? `${name}:leases` : name;
+  }
+}
+
+/** What is not plain is hashed, marked with a sign that no plain key has. */
+function tagOf(key: string): string {
+  if (PLAIN.test(key)) return key;
+  // As it is in memory: as UTF-8, all lone surrogates would be one and the same.
+  return `#${hash('sha256', Buffer.from(key, 'utf16le'), 'base64url')}`;
+}

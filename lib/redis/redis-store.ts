@@ -1,0 +1,121 @@
+import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
+import { LimitStore } from '../core/limit-store.js';
+import { Coalescer } from './coalescer.js';
+import { decode, encode } from './decide-message.js';
+import { DECIDE, GIVE_BACK, RENEW } from './lua.js';
+import type { RedisClient, ScriptArgument } from './lua-script.js';
+import { LuaScript } from './lua-script.js';
+import { rateOf } from './plan-parameters.js';
+import { RedisKeys } from './redis-keys.js';
+
+/** What the store can be told. */
+export interface RedisStoreOptions {
+  /** Stands before every key. */
+  readonly keyPrefix?: string | undefined;
+  /** The time to decide by instead of the server's, in microseconds: for tests. */
+  readonly nowUs?: (() => number) | undefined;
+}
+
+const ACTIONS = { refundBucket: 1, refundWindow: 2, release: 3, cancelBucket: 4 } as const;
+
+/**
+ * Remembers in Redis, shared by all processes. A chain is decided by one script in one round trip;
+ * chains that are decided in the same turn of the event loop travel together.
+ */
+export class RedisStore extends LimitStore {
+  readonly #decide = new LuaScript(DECIDE);
+  readonly #giveBack = new LuaScript(GIVE_BACK);
+  readonly #renew = new LuaScript(RENEW);
+  readonly #keys: RedisKeys;
+  readonly #nowUs: (() => number) | undefined;
+  readonly #coalescer: Coalescer<Inquiry, Decision | Error>;
+
+  constructor(
+    private readonly client: RedisClient,
+    options: RedisStoreOptions = {},
+  ) {
+    super();
+    this.#keys = new RedisKeys(options.keyPrefix);
+    this.#nowUs = options.nowUs;
+    this.#coalescer = new Coalescer((inquiries) => this.#decideTogether(inquiries));
+  }
+
+  override async decide(inquiry: Inquiry): Promise<Decision> {
+    const decided = await this.#coalescer.ask(inquiry);
+    if (decided instanceof Error) throw decided;
+    return decided;
+  }
+
+  override async giveBack(returned: Return): Promise<void> {
+    const keys: string[] = [];
+    const args: ScriptArgument[] = [this.#time()];
+    for (const [limit, action, dueUs] of actionsOf(returned)) {
+      keys.push(this.#keys.nameOf(limit));
+      const leaseId = returned.kind === 'refund' ? '' : returned.leaseId;
+      args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
+    }
+    if (keys.length > 0) await this.#giveBack.run(this.client, keys, args);
+  }
+
+  override async renew(leases: readonly HeldLease[]): Promise<boolean[]> {
+    const keys: string[] = [];
+    const args: ScriptArgument[] = [this.#time()];
+    for (const { leaseId, limits } of leases) {
+      for (const limit of limits) {
+        keys.push(this.#keys.nameOf(limit));
+        args.push(leaseId, rateOf(limit.plan)[0]);
+      }
+    }
+    const renewed = keys.length > 0 ? await this.#renew.run(this.client, keys, args) : [];
+    let at = 0;
+    return leases.map(({ limits }) =>
+      (renewed as number[]).slice(at, (at += limits.length)).every((held) => held === 1),
+    );
+  }
+
+  override async reset(limits: readonly Limit[]): Promise<void> {
+    const keys = limits.map((limit) => this.#keys.nameOf(limit));
+    if (keys.length > 0) await this.client.del(...keys);
+  }
+
+  async #decideTogether(inquiries: readonly Inquiry[]): Promise<(Decision | Error)[]> {
+    const { keys, args } = encode(inquiries, this.#keys, this.#time());
+    return decode(inquiries, await this.#decide.run(this.client, keys, args));
+  }
+
+  #time(): string {
+    return this.#nowUs === undefined ? '' : String(this.#nowUs());
+  }
+}
+
+type Action = readonly [limit: Limit, action: number, dueUs: number];
+
+function actionsOf(returned: Return): Action[] {
+  switch (returned.kind) {
+    case 'refund':
+      return returned.limits.filter(isOfTokens).map((limit) => [limit, refundOf(limit), 0]);
+    case 'release':
+      return returned.limits.map((limit) => [limit, ACTIONS.release, 0]);
+    case 'cancel':
+      return cancelsOf(returned.decision);
+    default:
+      return returned;
+  }
+}
+
+/** Each bucket's own due time counts, also where another one made the turn wait longer. */
+function cancelsOf({ limits, atUs }: Decision): Action[] {
+  const charged = limits.filter(({ admits }) => admits);
+  return charged.map(({ limit, waitUs }): Action => {
+    if (limit.plan.kind === 'token-bucket') return [limit, ACTIONS.cancelBucket, atUs + waitUs];
+    return [limit, isOfTokens(limit) ? refundOf(limit) : ACTIONS.release, 0];
+  });
+}
+
+function isOfTokens({ plan }: Limit): boolean {
+  return plan.kind !== 'concurrency';
+}
+
+function refundOf({ plan }: Limit): number {
+  return plan.kind === 'token-bucket' ? ACTIONS.refundBucket : ACTIONS.refundWindow;
+}

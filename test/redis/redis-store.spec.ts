@@ -1,0 +1,55 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { RedisStore } from '../../lib/redis/redis-store.js';
+import { limitStoreContract } from '../contract/limit-store.contract.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+let client: Redis;
+
+beforeAll(() => {
+  client = new Redis(process.env['TEST_REDIS_URL']!);
+});
+
+afterAll(async () => {
+  const keys = await client.keys('*');
+  const immortal: string[] = [];
+  for (const key of keys) if ((await client.pttl(key)) === -1) immortal.push(key);
+  await client.quit();
+  expect(keys.length).toBeGreaterThan(0);
+  expect(immortal).toEqual([]);
+});
+
+limitStoreContract('a Redis store', () => {
+  const clock = new FakeClock(1_800_000_000_000_003);
+  return {
+    store: new RedisStore(client, { nowUs: () => clock.nowUs() }),
+    advanceUs: (us) => clock.advanceUs(us),
+    close: () => undefined,
+  };
+});
+
+it('decides by the time of the server when it is told none', async () => {
+  const store = new RedisStore(client);
+  const before = Date.now();
+  const { atUs } = await store.decide({
+    limits: [
+      {
+        plan: {
+          name: 'clock',
+          kind: 'token-bucket',
+          quota: 1,
+          windowMs: 1,
+          refill: 1,
+          periodUs: 1_000,
+          shadow: false,
+        },
+        key: 'k',
+        cost: 1,
+      },
+    ],
+    mode: 'take',
+    maxWaitUs: 0,
+    leaseId: '',
+  });
+  expect(Math.abs(atUs / 1_000 - before)).toBeLessThan(1_000);
+});
