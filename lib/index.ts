@@ -5,6 +5,7 @@ export { SkipRateLimit } from './nest/skip-rate-limit.decorator.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { RateLimitInterceptor } from './nest/rate-limit.interceptor.js';
 export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception.js';
+export { RateLimitUnavailableException } from './nest/rate-limit-unavailable.exception.js';
 export { MissingKeyException } from './nest/missing-key.exception.js';
 export { RATE_LIMIT_OPTIONS } from './nest/rate-limit.module-definition.js';
 export type {
@@ -30,6 +31,7 @@ export type { PlanChangeListener } from './core/in-memory-plan-registry.js';
 export { planFromEnv } from './core/plan-from-env.js';
 export type {
   ConcurrencyDefinition,
+  FailurePolicy,
   PlanDefinition,
   PlanModifiers,
   Rate,
@@ -58,6 +60,7 @@ export type {
 } from './core/limit-store.js';
 export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
 export { MemoryStore } from './memory/memory-store.js';
+export type { RedisSource } from './redis/connect.js';
 export { MonotonicClock } from './memory/monotonic-clock.js';
 export { Clock } from './core/clock.js';
 

@@ -25,7 +25,8 @@ const FIELDS = {
   'sliding-window': ['limit', 'windowMs'],
   concurrency: ['maxConcurrent', 'leaseMs'],
 } as const;
-const MODIFIERS: readonly string[] = ['kind', 'shadow'];
+const MODIFIERS: readonly string[] = ['kind', 'shadow', 'onStoreFailure'];
+const FAILURE_POLICIES: readonly unknown[] = [undefined, 'open', 'closed', 'local'];
 
 /** Checks a definition and makes it a plan, or throws an error that says what to write instead. */
 export function definePlan(name: string, definition: PlanDefinition): Plan {
@@ -64,6 +65,7 @@ function rateOrThrow(name: string, text: string): Plan {
     refill: Math.max(1, rate.tokens),
     periodUs: rate.periodMs * MICROSECONDS_PER_MILLISECOND,
     shadow: false,
+    onStoreFailure: undefined,
   });
 }
 
@@ -104,7 +106,7 @@ function checkFields(name: string, kind: Plan['kind'], definition: object): void
       `unknown field "${field}". A ${kind} plan has ${allowed.map((f) => `"${f}"`).join(', ')}.`,
     );
   }
-  const { kind: named, shadow } = definition as { kind?: unknown; shadow?: unknown };
+  const { kind: named, shadow, onStoreFailure } = definition as Record<string, unknown>;
   if (named !== undefined && named !== kind) {
     throw new InvalidPlanError(
       name,
@@ -114,10 +116,16 @@ function checkFields(name: string, kind: Plan['kind'], definition: object): void
   if (shadow !== undefined && typeof shadow !== 'boolean') {
     throw new InvalidPlanError(name, `shadow must be true or false, got ${quote(shadow)}.`);
   }
+  if (!FAILURE_POLICIES.includes(onStoreFailure)) {
+    throw new InvalidPlanError(
+      name,
+      `onStoreFailure must be "open", "closed" or "local", got ${quote(onStoreFailure)}.`,
+    );
+  }
 }
 
 function tokenBucket(name: string, definition: TokenBucketDefinition): Plan {
-  const { capacity, tokensPerSecond, shadow = false } = definition;
+  const { capacity, tokensPerSecond, shadow = false, onStoreFailure } = definition;
   checkQuota(name, 'capacity', capacity);
   const limits = capacity > 0;
   // A plan of −1 or 0 refills nothing, so that its rate may be 0 or missing, but not nonsense.
@@ -144,19 +152,28 @@ function tokenBucket(name: string, definition: TokenBucketDefinition): Plan {
     refill: limits ? tokensPerSecond : 1,
     periodUs: MICROSECONDS_PER_SECOND,
     shadow,
+    onStoreFailure,
   });
 }
 
 function slidingWindow(name: string, definition: SlidingWindowDefinition): Plan {
-  const { limit, windowMs, shadow = false } = definition;
+  const { limit, windowMs, shadow = false, onStoreFailure } = definition;
   checkQuota(name, 'limit', limit);
   checkPeriod(name, 'windowMs', windowMs);
   const windowUs = windowMs * MICROSECONDS_PER_MILLISECOND;
-  return Object.freeze({ name, kind: 'sliding-window', quota: limit, windowMs, windowUs, shadow });
+  return Object.freeze({
+    name,
+    kind: 'sliding-window',
+    quota: limit,
+    windowMs,
+    windowUs,
+    shadow,
+    onStoreFailure,
+  });
 }
 
 function concurrency(name: string, definition: ConcurrencyDefinition): Plan {
-  const { maxConcurrent, leaseMs = DEFAULT_LEASE_MS, shadow = false } = definition;
+  const { maxConcurrent, leaseMs = DEFAULT_LEASE_MS, shadow = false, onStoreFailure } = definition;
   checkQuota(name, 'maxConcurrent', maxConcurrent);
   checkPeriod(name, 'leaseMs', leaseMs);
   const leaseUs = leaseMs * MICROSECONDS_PER_MILLISECOND;
@@ -167,6 +184,7 @@ function concurrency(name: string, definition: ConcurrencyDefinition): Plan {
     windowMs: 0,
     leaseUs,
     shadow,
+    onStoreFailure,
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Awaitable } from './awaitable.js';
-import type { Plan } from './plan.js';
+import type { FailurePolicy, Plan } from './plan.js';
 
 /** One plan applied to one key: one counter in the store, and what this request asks of it. */
 export interface Limit {
@@ -47,6 +47,8 @@ export interface Decision {
   readonly atUs: number;
   /** One answer per limit, in the order of the inquiry. */
   readonly limits: readonly LimitDecision[];
+  /** Present when the store could not answer: what was done instead. */
+  readonly failure?: FailurePolicy;
 }
 
 /** Something to be given back. Nothing is ever created by giving back: what is forgotten is full. */

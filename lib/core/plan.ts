@@ -38,7 +38,15 @@ export interface PlanModifiers {
    * @default false
    */
   readonly shadow?: boolean;
+  /**
+   * What happens while the store does not answer: let pass, deny, or limit in this process alone.
+   * @default that of the module
+   */
+  readonly onStoreFailure?: FailurePolicy;
 }
+
+/** What happens while the store does not answer. */
+export type FailurePolicy = 'open' | 'closed' | 'local';
 
 /**
  * A rate in words, such as `'100/minute'` or `'5/10s'`: a token bucket that holds one period's worth.
@@ -56,6 +64,8 @@ interface PlanBase {
   /** Milliseconds in which the quota is restored; 0 for concurrency, where time restores nothing. */
   readonly windowMs: number;
   readonly shadow: boolean;
+  /** Undefined: that of the module. */
+  readonly onStoreFailure: FailurePolicy | undefined;
 }
 
 /** A checked token bucket. `refill` tokens come back every `periodUs`: two numbers keep it exact. */

@@ -11,9 +11,21 @@ import { DENY_ALL } from './plan.js';
  * - `LIMIT_EXCEEDED`: some plan has no room now; waiting helps.
  * - `COST_EXCEEDS_CAPACITY`: more tokens were asked for than a plan can ever hold.
  * - `DENIED_BY_PLAN`: a plan denies everything (0).
+ * - `FAIL_OPEN`: the store could not answer, and the request was let pass uncounted.
+ * - `FAIL_CLOSED`: the store could not answer, and the plan asks to deny then.
+ * - `FAIL_LOCAL`: the store could not answer; this process alone has decided.
  */
 export type RateLimitReason =
-  'ALLOWED' | 'UNLIMITED' | 'LIMIT_EXCEEDED' | 'COST_EXCEEDS_CAPACITY' | 'DENIED_BY_PLAN';
+  | 'ALLOWED'
+  | 'UNLIMITED'
+  | 'LIMIT_EXCEEDED'
+  | 'COST_EXCEEDS_CAPACITY'
+  | 'DENIED_BY_PLAN'
+  | 'FAIL_OPEN'
+  | 'FAIL_CLOSED'
+  | 'FAIL_LOCAL';
+
+const FAILURE_REASONS = { open: 'FAIL_OPEN', closed: 'FAIL_CLOSED', local: 'FAIL_LOCAL' } as const;
 
 /** What one limit of the chain said. */
 export interface LimitStatus {
@@ -96,7 +108,8 @@ function statusOf({ limit, admits, remaining, waitUs, resetUs }: LimitDecision):
   };
 }
 
-function reasonOf({ allowed, waitUs, limits }: Decision): RateLimitReason {
+function reasonOf({ allowed, waitUs, limits, failure }: Decision): RateLimitReason {
+  if (failure !== undefined) return FAILURE_REASONS[failure];
   if (allowed) return limits.length === 0 ? 'UNLIMITED' : 'ALLOWED';
   if (waitUs !== NEVER) return 'LIMIT_EXCEEDED';
   return limits.some(deniesAll) ? 'DENIED_BY_PLAN' : 'COST_EXCEEDS_CAPACITY';

@@ -3,8 +3,10 @@ import { InvalidOptionError, listKnown, RateLimitError } from '../core/errors.js
 import { DEFAULT_IPV6_PREFIX_BITS } from '../core/keys/address.js';
 import type { KeySource } from '../core/keys/key-resolvers.js';
 import { LimitStore } from '../core/limit-store.js';
-import type { PlanDefinition } from '../core/plan.js';
+import type { FailurePolicy, PlanDefinition } from '../core/plan.js';
 import { PlanRegistry } from '../core/plan-registry.js';
+import type { RedisSource } from '../redis/connect.js';
+import { DEFAULT_KEY_PREFIX } from '../redis/redis-keys.js';
 import { DEFAULT_MAX_LIMITS } from '../memory/memory-store.js';
 
 /** What happens to a request in which the resolver finds no key. */
@@ -23,7 +25,33 @@ export interface RateLimitOptions {
   /** Where plans come from that `plans` does not name: a database, for instance. */
   readonly registry?: PlanRegistry;
   /**
-   * Remembers what was spent.
+   * Shares limits between processes: a URL, options of ioredis, or an ioredis client, whose
+   * configuration is then used for a connection of our own.
+   */
+  readonly redis?: RedisSource;
+  /**
+   * Stands before every key in Redis.
+   * @default 'rate_limiter'
+   */
+  readonly keyPrefix?: string;
+  /**
+   * Longest that a decision waits for Redis, in milliseconds.
+   * @default 50
+   */
+  readonly deadlineMs?: number;
+  /**
+   * What happens while Redis does not answer, for plans that do not say: let pass (`open`), answer
+   * 503 (`closed`), or limit in this process alone (`local`).
+   * @default 'open'
+   */
+  readonly onStoreFailure?: FailurePolicy;
+  /**
+   * The share of a plan that one process enforces under `local`, more than 0, up to 1.
+   * @default 1
+   */
+  readonly localShare?: number;
+  /**
+   * Remembers what was spent, instead of the embedded store and of Redis.
    * @default the embedded store, in this process
    */
   readonly store?: LimitStore;
@@ -76,6 +104,10 @@ export type CheckedOptions = RateLimitOptions &
       | 'ipv6PrefixBits'
       | 'headers'
       | 'problemDetails'
+      | 'keyPrefix'
+      | 'deadlineMs'
+      | 'onStoreFailure'
+      | 'localShare'
     >
   >;
 
@@ -89,6 +121,20 @@ const CHECKS: {
 } = {
   plans: [isRecord, 'an object of plans by name'],
   registry: [(value) => value instanceof PlanRegistry, 'a PlanRegistry'],
+  redis: [isRedisSource, 'a URL, options of ioredis or an ioredis client'],
+  keyPrefix: [
+    (value) => typeof value === 'string' && /^[\w.:-]{1,100}$/.test(value),
+    'letters, digits, "_", ".", ":" or "-"',
+  ],
+  deadlineMs: [(value) => isWhole(value, 1, 60_000), 'a whole number from 1 to 60000'],
+  onStoreFailure: [
+    (value) => value === 'open' || value === 'closed' || value === 'local',
+    '"open", "closed" or "local"',
+  ],
+  localShare: [
+    (value) => typeof value === 'number' && value > 0 && value <= 1,
+    'a number above 0, up to 1',
+  ],
   store: [(value) => value instanceof LimitStore, 'a LimitStore'],
   clock: [(value) => hasMethod(value, 'nowUs'), 'a Clock'],
   maxLimits: [(value) => isWhole(value, 100, 1e8), 'a whole number from 100 to 100000000'],
@@ -116,6 +162,10 @@ export function checkOptions(options: RateLimitOptions): CheckedOptions {
     ipv6PrefixBits: DEFAULT_IPV6_PREFIX_BITS,
     headers: 'draft-11',
     problemDetails: false,
+    keyPrefix: DEFAULT_KEY_PREFIX,
+    deadlineMs: 50,
+    onStoreFailure: 'open',
+    localShare: 1,
     ...(Object.fromEntries(given) as RateLimitOptions),
   };
 }
@@ -133,8 +183,13 @@ function checkOption(name: string, value: unknown): void {
   }
   const [accepts, expected] = CHECKS[name as keyof RateLimitOptions];
   if (accepts(value)) return;
-  // Never the value of a secret, not even a wrong one.
-  throw new InvalidOptionError(name, expected, name === 'keySecret' ? typeof value : value);
+  // Never the value of a secret, not even a wrong one; a URL can hold a password.
+  const secret = name === 'keySecret' || name === 'redis';
+  throw new InvalidOptionError(name, expected, secret ? typeof value : value);
+}
+
+function isRedisSource(value: unknown): boolean {
+  return typeof value === 'string' ? /^rediss?:\/\//.test(value) : isRecord(value);
 }
 
 function isRecord(value: unknown): boolean {

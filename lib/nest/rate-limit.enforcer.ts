@@ -15,6 +15,7 @@ import type { HandlerChains, ReadyChain, ReadyLink } from './handler-chains.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { MissingKeyException } from './missing-key.exception.js';
 import { RateLimitExceededException } from './rate-limit-exceeded.exception.js';
+import { RateLimitUnavailableException } from './rate-limit-unavailable.exception.js';
 import type { HeaderMemo, SetHeader, ToldHeaders } from './rate-limit-headers.js';
 import { writeHeaders } from './rate-limit-headers.js';
 import type { CheckedOptions } from './rate-limit-options.js';
@@ -91,6 +92,7 @@ export class RateLimitEnforcer {
   }
 
   #refuse(lease: Lease, response: unknown): never {
+    if (lease.reason === 'FAIL_CLOSED') throw new RateLimitUnavailableException();
     const { problemDetails } = this.options;
     if (problemDetails) {
       this.adapterHost.httpAdapter.setHeader(response, 'Content-Type', 'application/problem+json');

@@ -9,8 +9,7 @@ import { LimitStore } from '../core/limit-store.js';
 import { planFromEnv } from '../core/plan-from-env.js';
 import { PlanRegistry } from '../core/plan-registry.js';
 import { RateLimiter } from '../core/rate-limiter.js';
-import { MemoryStore } from '../memory/memory-store.js';
-import { MonotonicClock } from '../memory/monotonic-clock.js';
+import { createStore } from './create-store.js';
 import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { LayeredPlanRegistry } from './layered-plan-registry.js';
@@ -43,7 +42,7 @@ import { checkOptions } from './rate-limit-options.js';
       useFactory: allPlans,
       inject: [CHECKED_OPTIONS, InMemoryPlanRegistry],
     },
-    { provide: LimitStore, useFactory: storeFor, inject: [CHECKED_OPTIONS] },
+    { provide: LimitStore, useFactory: createStore, inject: [CHECKED_OPTIONS] },
     {
       provide: KeyResolvers,
       useFactory: (options: CheckedOptions) => new KeyResolvers(options),
@@ -120,10 +119,6 @@ function writtenPlans({ plans }: CheckedOptions): InMemoryPlanRegistry {
 
 function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): PlanRegistry {
   return registry ? new LayeredPlanRegistry(written, registry) : written;
-}
-
-function storeFor({ store, clock, maxLimits }: CheckedOptions): LimitStore {
-  return store ?? new MemoryStore(clock ?? new MonotonicClock(), maxLimits);
 }
 
 function limiterFor(

@@ -1,8 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Cluster, Redis } from 'ioredis';
-
-/** A connection of our own, to one server or to a cluster. */
-export type RedisClient = Redis | Cluster;
+import type { Redis } from 'ioredis';
 
 /**
  * A script that Redis knows by its hash. A server that has forgotten it, by SCRIPT FLUSH, a restart
@@ -15,20 +12,14 @@ export class LuaScript {
     this.#sha = createHash('sha1').update(source).digest('hex');
   }
 
-  async run(client: RedisClient, keys: readonly string[], args: readonly ScriptArgument[]) {
+  async run(client: Redis, keys: readonly string[], args: readonly ScriptArgument[]) {
     try {
       return await client.evalsha(this.#sha, keys.length, ...keys, ...args);
     } catch (error) {
       if (!isUnknownScript(error)) throw error;
     }
-    await this.load(client);
+    await client.script('LOAD', this.source);
     return client.evalsha(this.#sha, keys.length, ...keys, ...args);
-  }
-
-  /** Tells every server that may be asked. */
-  async load(client: RedisClient): Promise<void> {
-    const servers = client.isCluster ? (client as Cluster).nodes('master') : [client as Redis];
-    await Promise.all(servers.map((server) => server.script('LOAD', this.source)));
   }
 }
 

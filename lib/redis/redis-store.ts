@@ -1,9 +1,10 @@
+import type { Redis } from 'ioredis';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
 import { Coalescer } from './coalescer.js';
 import { decode, encode } from './decide-message.js';
 import { DECIDE, GIVE_BACK, RENEW } from './lua.js';
-import type { RedisClient, ScriptArgument } from './lua-script.js';
+import type { ScriptArgument } from './lua-script.js';
 import { LuaScript } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 import { RedisKeys } from './redis-keys.js';
@@ -31,7 +32,7 @@ export class RedisStore extends LimitStore {
   readonly #coalescer: Coalescer<Inquiry, Decision | Error>;
 
   constructor(
-    private readonly client: RedisClient,
+    private readonly client: Redis,
     options: RedisStoreOptions = {},
   ) {
     super();
@@ -76,6 +77,11 @@ export class RedisStore extends LimitStore {
   override async reset(limits: readonly Limit[]): Promise<void> {
     const keys = limits.map((limit) => this.#keys.nameOf(limit));
     if (keys.length > 0) await this.client.del(...keys);
+  }
+
+  /** Ends the connection, which is its own. */
+  override close(): void {
+    this.client.disconnect();
   }
 
   async #decideTogether(inquiries: readonly Inquiry[]): Promise<(Decision | Error)[]> {

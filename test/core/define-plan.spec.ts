@@ -256,19 +256,19 @@ describe('the fields of a plan', () => {
   it.each([
     [
       { capacity: 5, tokensPerSecond: 1, burst: 3 },
-      'unknown field "burst". A token-bucket plan has "capacity", "tokensPerSecond", "kind", "shadow".',
+      'unknown field "burst". A token-bucket plan has "capacity", "tokensPerSecond", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { limit: 5, windowMs: 1, refill: 1 },
-      'unknown field "refill". A sliding-window plan has "limit", "windowMs", "kind", "shadow".',
+      'unknown field "refill". A sliding-window plan has "limit", "windowMs", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { maxConcurrent: 5, leaseSeconds: 1 },
-      'unknown field "leaseSeconds". A concurrency plan has "maxConcurrent", "leaseMs", "kind", "shadow".',
+      'unknown field "leaseSeconds". A concurrency plan has "maxConcurrent", "leaseMs", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { capacity: 5, tokensPerSecond: 1, limit: 5, windowMs: 1 },
-      'unknown field "limit". A token-bucket plan has "capacity", "tokensPerSecond", "kind", "shadow".',
+      'unknown field "limit". A token-bucket plan has "capacity", "tokensPerSecond", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { kind: 'leaky-bucket', capacity: 5, tokensPerSecond: 1 },

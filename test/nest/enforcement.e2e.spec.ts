@@ -395,6 +395,14 @@ describe.each(adapters)('limits on %s', (adapter) => {
     });
 
     it.each<[name: string, options: ChainOptions]>([
+      ['plan', { plan: ({ user }: SentRequest) => (user ? 'one' : 'closed') }],
+      ['tokens', { plan: 'one', tokens: ({ user }: SentRequest) => (user ? 1 : 2) }],
+    ])('for the %s knows who was authenticated', async (_, options) => {
+      const app = await start(limited(options));
+      expect(await app.statuses(2, '/', by('ann'))).toEqual([200, 429]);
+    });
+
+    it.each<[name: string, options: ChainOptions]>([
       ['at once', { plan: 'five', tokens: cost }],
       ['later', { plan: 'five', tokens: (request: SentRequest) => Promise.resolve(cost(request)) }],
     ])('computes the tokens %s', async (_, options) => {

@@ -14,6 +14,10 @@ const DEFAULTS = {
   ipv6PrefixBits: 64,
   headers: 'draft-11',
   problemDetails: false,
+  keyPrefix: 'rate_limiter',
+  deadlineMs: 50,
+  onStoreFailure: 'open',
+  localShare: 1,
 };
 
 describe('the options', () => {
@@ -42,6 +46,12 @@ describe('the options', () => {
     { headers: 'legacy' },
     { headers: false },
     { problemDetails: true },
+    { redis: 'redis://127.0.0.1:6379' },
+    { redis: { host: 'redis', port: 6379 } },
+    { keyPrefix: 'my-app:limits' },
+    { deadlineMs: 20 },
+    { onStoreFailure: 'closed' },
+    { localShare: 0.25 },
   ])('are taken over: %p', (options) => {
     expect(checkOptions(options)).toEqual({ ...DEFAULTS, ...options });
   });

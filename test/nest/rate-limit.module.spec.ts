@@ -23,7 +23,8 @@ import { FakeClock } from '../support/fake-clock.js';
 import { bootApp, closeApps, fakeIntervals, startApp } from '../support/http-app.js';
 
 const OPTION_NAMES =
-  '"plans", "registry", "store", "clock", "maxLimits", "keyResolvers", "onMissingKey", ' +
+  '"plans", "registry", "redis", "keyPrefix", "deadlineMs", "onStoreFailure", "localShare", ' +
+  '"store", "clock", "maxLimits", "keyResolvers", "onMissingKey", ' +
   '"ipv6PrefixBits", "keySecret", "headers", "problemDetails"';
 
 @Controller()

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { definePlan } from '../../lib/core/define-plan.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
 import { limitStoreContract } from '../contract/limit-store.contract.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -34,15 +35,7 @@ it('decides by the time of the server when it is told none', async () => {
   const { atUs } = await store.decide({
     limits: [
       {
-        plan: {
-          name: 'clock',
-          kind: 'token-bucket',
-          quota: 1,
-          windowMs: 1,
-          refill: 1,
-          periodUs: 1_000,
-          shadow: false,
-        },
+        plan: definePlan('clock', '1/s'),
         key: 'k',
         cost: 1,
       },

@@ -66,6 +66,11 @@ describe('an IPv6 address', () => {
     expect(normalizeAddress('2001:DB8:0::2', 128)).toBe('2001:db8::2');
   });
 
+  it('is the same through every interface', () => {
+    expect(normalizeAddress('fe80::1%eth0', 128)).toBe('fe80::1');
+    expect(normalizeAddress('[fe80::1%wlan0]:443', 128)).toBe('fe80::1');
+  });
+
   it.each([
     ['ends in dots', '2001:db8::1.2.3.4', '2001:db8::/64'],
     ['was meant for IPv4 once', '::102:304', '::/64'],

@@ -1,0 +1,44 @@
+import { performance } from 'node:perf_hooks';
+import { InvalidOptionError } from '../core/errors.js';
+import type { LimitStore } from '../core/limit-store.js';
+import { MemoryStore } from '../memory/memory-store.js';
+import { MonotonicClock } from '../memory/monotonic-clock.js';
+import type { RedisSource } from '../redis/connect.js';
+import { connect, waitForReady } from '../redis/connect.js';
+import { FailSafeStore } from '../redis/fail-safe-store.js';
+import { RedisConnection } from '../redis/redis-connection.js';
+import { RedisStore } from '../redis/redis-store.js';
+import type { CheckedOptions } from './rate-limit-options.js';
+import { StoreHealthLogger } from './store-health.logger.js';
+
+/** How long the application waits for Redis at start, so that its first requests are shared. */
+const START_TIMEOUT_MS = 1_000;
+
+/** The store that the options ask for. */
+export async function createStore(options: CheckedOptions): Promise<LimitStore> {
+  const { store, redis, clock = new MonotonicClock(), maxLimits } = options;
+  if (store && redis) throw new InvalidOptionError('redis', 'left out beside `store`', 'both');
+  if (store) return store;
+  const memory = new MemoryStore(clock, maxLimits);
+  return redis === undefined ? memory : shared(redis, memory, options);
+}
+
+async function shared(
+  source: RedisSource,
+  local: LimitStore,
+  { keyPrefix, deadlineMs, onStoreFailure, localShare }: CheckedOptions,
+): Promise<LimitStore> {
+  const client = connect(source);
+  // What went wrong is told once, by the breaker; without a listener ioredis prints every attempt.
+  client.on('error', () => undefined);
+  const store = new RedisStore(client, { keyPrefix });
+  const failSafe = new FailSafeStore(store, local, new RedisConnection(client, store), {
+    deadlineMs,
+    onStoreFailure,
+    localShare,
+    listener: new StoreHealthLogger(),
+    nowMs: () => performance.now(),
+  });
+  await waitForReady(client, START_TIMEOUT_MS);
+  return failSafe;
+}

@@ -1,0 +1,19 @@
+import { Logger } from '@nestjs/common';
+import type { HealthListener } from '../redis/breaker.js';
+
+/** Tells when limits stop being shared and when they are again: one line each, never one per request. */
+export class StoreHealthLogger implements HealthListener {
+  readonly #logger = new Logger('RateLimit');
+
+  onDown(reason: string): void {
+    this.#logger.warn(`Limits are no longer shared: Redis does not answer (${reason}).`);
+  }
+
+  onUp(downMs: number, decidedWithout: number): void {
+    const seconds = (downMs / 1_000).toFixed(1);
+    this.#logger.log(
+      `Limits are shared again: Redis was away for ${seconds} s, ` +
+        `${decidedWithout} decisions were made without it.`,
+    );
+  }
+}

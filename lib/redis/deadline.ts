@@ -1,0 +1,54 @@
+/** Someone who waits for an answer. */
+interface Waiter {
+  readonly expiresMs: number;
+  expire: (() => void) | undefined;
+}
+
+/** The answer did not come in time. */
+export class DeadlineError extends Error {
+  override readonly name = 'DeadlineError';
+}
+
+/**
+ * Bounds how long answers are waited for. All wait equally long, so the first to ask is the first
+ * to give up, and one timer serves everybody: a timer for each decision would cost more than the
+ * rest of it.
+ */
+export class Deadline {
+  #waiters: Waiter[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly milliseconds: number,
+    private readonly nowMs: () => number,
+  ) {}
+
+  /** The answer, or a DeadlineError when it takes too long. A late answer is dropped silently. */
+  within<T>(answer: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const waiter: Waiter = {
+        expiresMs: this.nowMs() + this.milliseconds,
+        expire: () => reject(new DeadlineError(`no answer within ${this.milliseconds} ms`)),
+      };
+      this.#waiters.push(waiter);
+      if (this.#timer === undefined) this.#timer = this.#startTimer(this.milliseconds);
+      const settle = () => (waiter.expire = undefined);
+      answer.finally(settle).then(resolve, reject);
+    });
+  }
+
+  #startTimer(milliseconds: number): NodeJS.Timeout {
+    return setTimeout(() => this.#expire(), Math.max(1, milliseconds)).unref();
+  }
+
+  #expire(): void {
+    const nowMs = this.nowMs();
+    const firstWaiting = this.#waiters.findIndex(
+      ({ expire, expiresMs }) => expire !== undefined && expiresMs > nowMs,
+    );
+    const done = firstWaiting === -1 ? this.#waiters.length : firstWaiting;
+    for (const { expire } of this.#waiters.splice(0, done)) expire?.();
+    const next = this.#waiters[0];
+    this.#timer = next && this.#startTimer(next.expiresMs - nowMs);
+  }
+}
