@@ -45,9 +45,14 @@ export class InMemoryPlanRegistry extends PlanRegistry {
     return existed;
   }
 
-  /** Replaces all plans at once, or none when one of them is invalid. */
+  /**
+   * Replaces all plans at once, or none when one of them is invalid. A plan called `default` stays
+   * unless it is among them: bare decorators rely on it.
+   */
   replaceAll(plans: Readonly<Record<string, PlanDefinition>>): void {
     const next = checked(plans);
+    const fallback = this.#definitions.get('default');
+    if (fallback !== undefined && !next.has('default')) next.set('default', fallback);
     const names = new Set([...this.#definitions.keys(), ...next.keys()]);
     this.#definitions = next;
     this.#notify([...names]);

@@ -7,6 +7,9 @@ import type { PlanRegistry } from './plan-registry.js';
 /** Checked plans that are remembered. A registry may know more, for instance one plan per customer. */
 const MAX_REMEMBERED = 1_000;
 
+/** Plans have names that start with a letter, rates start with a number. */
+const NAME_START = /^[A-Za-z]/;
+
 interface Remembered {
   readonly definition: PlanDefinition | undefined;
   readonly plan: Plan;
@@ -26,10 +29,21 @@ export class PlanBook {
     if (remembered && version !== undefined && remembered.version === version) {
       return remembered.plan;
     }
+    if (!NAME_START.test(name)) return this.#rate(name);
     const definition = this.registry.find(name);
     return isDefinition(definition)
       ? this.#check(name, definition, version)
       : Promise.resolve(definition).then((found) => this.#check(name, found, version));
+  }
+
+  /** No plan is called like a rate, so that no registry has to be asked for one. */
+  #rate(name: string): Awaitable<Plan> {
+    const remembered = this.#remembered.get(name)?.plan;
+    if (remembered) return remembered;
+    const plan = planFromRate(name);
+    if (!plan) return this.#unknown(name);
+    this.#remember(name, { definition: undefined, plan, version: this.registry.version });
+    return plan;
   }
 
   #check(
@@ -41,8 +55,8 @@ export class PlanBook {
     if (remembered && remembered.definition === definition && remembered.version === version) {
       return remembered.plan;
     }
-    const plan = definition === undefined ? planFromRate(name) : definePlan(name, definition);
-    if (!plan) return this.#unknown(name);
+    if (definition === undefined) return this.#unknown(name);
+    const plan = definePlan(name, definition);
     this.#remember(name, { definition, plan, version });
     return plan;
   }

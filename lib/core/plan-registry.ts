@@ -6,8 +6,8 @@ import type { PlanDefinition } from './plan.js';
  */
 export abstract class PlanRegistry {
   /**
-   * A number that is another one after any plan has changed. While it stays the same, plans that
-   * were found before are not asked for again; a registry without one is asked on every decision.
+   * A number that grows whenever a plan has changed. While it stays the same, plans that were found
+   * before are not asked for again; a registry without one is asked on every decision.
    */
   get version(): number | undefined {
     return undefined;

@@ -34,6 +34,9 @@ export class CacheEntry implements Expiring {
   }
 }
 
+/** How many held slots one search for room passes over. */
+const MAX_PASSED_OVER = 1_000;
+
 /** What has expired is kept this long while there is room: most keys come back soon. */
 const GRACE_US = 60_000_000;
 
@@ -95,14 +98,21 @@ export class CounterCache {
     const full = this.#size >= this.maxEntries;
     const expired = this.#expiry.findExpired(full ? nowUs : nowUs - GRACE_US);
     const spare = expired && expired.turn !== this.#turn ? expired : undefined;
-    const dropped = spare ?? (full ? this.#leastRecentlyUsed() : undefined);
+    const dropped = spare ?? (full ? this.#leastRecentlyUsed(nowUs) : undefined);
     if (dropped) this.#drop(dropped);
   }
 
-  #leastRecentlyUsed(): CacheEntry | undefined {
+  /** Slots that are held are passed over, as far as a bounded search goes: they are not idle. */
+  #leastRecentlyUsed(nowUs: number): CacheEntry | undefined {
     let entry = this.#oldest;
     while (entry?.turn === this.#turn) entry = entry.newer;
-    return entry;
+    const oldest = entry;
+    for (let passed = 0; entry && passed < MAX_PASSED_OVER; passed++) {
+      const held = entry.counter.kind === 'concurrency' && entry.expiresUs(nowUs) > nowUs;
+      if (!held && entry.turn !== this.#turn) return entry;
+      entry = entry.newer;
+    }
+    return oldest;
   }
 
   #shelfOf(plan: string): Map<string, CacheEntry> {

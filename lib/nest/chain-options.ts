@@ -68,7 +68,9 @@ export function toLinks(plans: PlanLinks): readonly PlanLink[] {
  * Whether a chain can only be decided once the guards have run, as far as its own options tell.
  * A name from `keyResolvers` may turn out to be known on arrival.
  */
-export function mayNeedInterceptor({ plan, key, tokens, phase }: ChainOptions): boolean {
+export function mayNeedInterceptor(chain: ChainOptions): boolean {
+  // What is not made of fields is told at start, where the handler can be named.
+  const { plan, key, tokens, phase } = (chain as ChainOptions | null) ?? {};
   if (phase !== undefined) return phase === 'interceptor';
   if (typeof plan === 'function' || typeof tokens === 'function') return true;
   const own = (linksOf(plan) ?? []).map((link) => (typeof link === 'string' ? 'ip' : link?.key));

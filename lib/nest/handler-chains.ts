@@ -1,6 +1,11 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { InvalidOptionError, InvalidTokensError, RateLimitError } from '../core/errors.js';
+import {
+  InvalidOptionError,
+  InvalidTokensError,
+  listKnown,
+  RateLimitError,
+} from '../core/errors.js';
 import type { KeyResolver, Phase } from '../core/keys/key-resolver.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import type { ChainOptions, PlanLink, RequestFunction } from './chain-options.js';
@@ -43,6 +48,8 @@ export interface HandlerChains {
   readonly headers: HeaderMemo;
 }
 
+const CHAIN_FIELDS = ['plan', 'key', 'tokens', 'phase', 'scope', 'onMissingKey'] as const;
+const LINK_FIELDS = ['plan', 'key', 'tokens'] as const;
 const PHASES: readonly unknown[] = [undefined, 'guard', 'interceptor'];
 const SCOPES: readonly unknown[] = [undefined, 'shared', 'route'];
 const NONE: HandlerChains = { guard: [], interceptor: [], headers: new HeaderMemo() };
@@ -52,6 +59,9 @@ const NONE: HandlerChains = { guard: [], interceptor: [], headers: new HeaderMem
 export class HandlerChainsReader {
   /** A handler can be inherited by several controllers that are decorated differently. */
   readonly #read = new Map<Function, Map<Type, HandlerChains>>();
+
+  /** Whose route each id is: RouterModule can mount two controllers that are written alike. */
+  readonly #routes = new Map<string, Type>();
 
   constructor(private readonly resolvers: KeyResolvers) {}
 
@@ -85,6 +95,7 @@ export class HandlerChainsReader {
     if (typeof link?.plan !== 'string') {
       throw new InvalidOptionError('plan', 'the name of a plan or { plan, key, tokens }', link);
     }
+    checkFields(link, LINK_FIELDS);
     const resolver = link.key === undefined ? fallback : this.resolvers.from(link.key);
     if (link.tokens !== undefined) checkTokens(link.tokens);
     return { plan: link.plan, resolver, tokens: link.tokens };
@@ -103,6 +114,7 @@ export class HandlerChainsReader {
     const { plan, key = 'ip', tokens = 1, scope, onMissingKey } = chain;
     const resolver = this.resolvers.from(key);
     const links = linksOf(plan)?.map((link) => this.link(link, resolver));
+    if (links?.length === 0) throw new InvalidOptionError('plan', 'one plan or more', plan);
     const choose = typeof plan === 'function' ? plan : undefined;
     const late =
       choose !== undefined ||
@@ -115,9 +127,20 @@ export class HandlerChainsReader {
       resolver,
       oneKey: (links ?? []).every((link) => link.resolver === resolver),
       tokens,
-      routePrefix: scope === 'route' ? `route:${routeId(controller, handler)}:` : '',
+      routePrefix: scope === 'route' ? `route:${this.#routeId(controller, handler)}:` : '',
       onMissingKey,
     };
+  }
+
+  /** Numbered where it would be taken: in the order of the modules, the same in every process. */
+  #routeId(controller: Type, handler: Function): string {
+    const plain = routeId(controller, handler);
+    for (let number = 1; ; number++) {
+      const id = number === 1 ? plain : `${plain}~${number}`;
+      const owner = this.#routes.get(id) ?? controller;
+      this.#routes.set(id, owner);
+      if (owner === controller) return id;
+    }
   }
 
   #remember(controller: Type, handler: Function, chains: HandlerChains): void {
@@ -132,17 +155,17 @@ export function locate(error: RateLimitError, controller: Type, handler: Functio
   return new RateLimitError(error.code, `${place}: ${error.message}`);
 }
 
-/** Tells whether a handler or its class is decorated with `@RateLimit`. */
-export function hasChains(controller: Type, handler: Function): boolean {
-  return mergedChains(controller, handler).length > 0;
-}
-
 /** The first decorator of the method is laid over the first of the class, and so on. */
 function mergedChains(controller: Type, handler: Function): ChainOptions[] {
   const ofClass = (Reflect.getMetadata(CHAINS_METADATA, controller) ?? []) as ChainOptions[];
   const ofMethod = (Reflect.getMetadata(CHAINS_METADATA, handler) ?? []) as ChainOptions[];
   const count = Math.max(ofClass.length, ofMethod.length);
-  return Array.from({ length: count }, (_, i) => ({ ...ofClass[i], ...ofMethod[i] }));
+  return Array.from({ length: count }, (_, i) => {
+    const [below, above] = [ofClass[i], ofMethod[i]];
+    return isFields(below) && isFields(above)
+      ? { ...below, ...definedFields(above) }
+      : (above ?? below)!;
+  });
 }
 
 function isSkipped(controller: Type, handler: Function): boolean {
@@ -155,14 +178,38 @@ function isLate({ phase }: KeyResolver): boolean {
   return phase === 'interceptor';
 }
 
-function checkChain({ tokens, phase, scope, onMissingKey }: ChainOptions): void {
+function isFields(chain: unknown): chain is ChainOptions {
+  return typeof chain === 'object' && chain !== null;
+}
+
+/** A field that is undefined says nothing, so it wins over nothing. */
+function definedFields(chain: ChainOptions): ChainOptions {
+  return Object.fromEntries(Object.entries(chain).filter(([, value]) => value !== undefined));
+}
+
+function checkChain(chain: ChainOptions): void {
+  if (!isFields(chain)) {
+    throw new InvalidOptionError('@RateLimit()', 'given a plan, a list of plans or fields', chain);
+  }
+  checkFields(chain, CHAIN_FIELDS);
+  const { tokens, phase, scope, onMissingKey } = chain;
   if (typeof tokens !== 'function') checkTokens(tokens ?? 1);
-  if (!PHASES.includes(phase))
+  if (!PHASES.includes(phase)) {
     throw new InvalidOptionError('phase', '"guard" or "interceptor"', phase);
+  }
   if (!SCOPES.includes(scope)) throw new InvalidOptionError('scope', '"shared" or "route"', scope);
   if (onMissingKey !== undefined && !isMissingKeyPolicy(onMissingKey)) {
     throw new InvalidOptionError('onMissingKey', '"ip", "deny" or "skip"', onMissingKey);
   }
+}
+
+function checkFields(given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((field) => !known.includes(field));
+  if (unknown === undefined) return;
+  throw new RateLimitError(
+    'INVALID_OPTION',
+    `Unknown field "${unknown}". ${listKnown('fields', known)}`,
+  );
 }
 
 function checkTokens(tokens: unknown): void {

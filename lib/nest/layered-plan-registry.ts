@@ -8,6 +8,8 @@ export class LayeredPlanRegistry extends PlanRegistry {
   constructor(
     private readonly written: InMemoryPlanRegistry,
     private readonly own: PlanRegistry,
+    /** The plan of a bare decorator when neither names one. */
+    private readonly fallback?: PlanDefinition,
   ) {
     super();
   }
@@ -19,10 +21,17 @@ export class LayeredPlanRegistry extends PlanRegistry {
   }
 
   override find(name: string): Awaitable<PlanDefinition | undefined> {
-    return this.written.find(name) ?? this.own.find(name);
+    const written = this.written.find(name);
+    if (written !== undefined) return written;
+    return name === 'default' ? this.#findDefault() : this.own.find(name);
   }
 
   override async names(): Promise<readonly string[]> {
-    return [...new Set([...this.written.names(), ...(await this.own.names())])];
+    const names = [...this.written.names(), ...(await this.own.names())];
+    return [...new Set(this.fallback === undefined ? names : ['default', ...names])];
+  }
+
+  async #findDefault(): Promise<PlanDefinition | undefined> {
+    return (await this.own.find('default')) ?? this.fallback;
   }
 }

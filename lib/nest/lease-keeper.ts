@@ -22,6 +22,7 @@ export class TimedLeaseKeeper implements LeaseKeeper, OnApplicationShutdown {
   readonly #outside = new AsyncResource('nestjs-floodgate:leases');
   #timer: NodeJS.Timeout | undefined;
   #intervalMs = Number.POSITIVE_INFINITY;
+  #renewing = false;
 
   constructor(private readonly store: LimitStore) {}
 
@@ -32,8 +33,8 @@ export class TimedLeaseKeeper implements LeaseKeeper, OnApplicationShutdown {
   }
 
   drop(lease: Lease): void {
+    // The timer goes on until it finds nothing held: requests that follow each other share it.
     this.#held.delete(lease);
-    if (this.#held.size === 0) this.#stop();
   }
 
   onApplicationShutdown(): void {
@@ -57,12 +58,18 @@ export class TimedLeaseKeeper implements LeaseKeeper, OnApplicationShutdown {
 
   async #renewAll(): Promise<void> {
     const leases = [...this.#held].filter(({ held }) => held !== undefined);
+    if (leases.length === 0) this.#stop();
+    // A store that hangs is not asked again before it has answered.
+    if (leases.length === 0 || this.#renewing) return;
+    this.#renewing = true;
     try {
       const alive = await this.store.renew(leases.map(({ held }) => held!));
       await Promise.all(leases.filter((_, i) => !alive[i]).map((lease) => lease.release()));
     } catch (error) {
       // The next round tries again; a lease that is not renewed in time ends, as it is meant to.
       this.#logger.warn(`Leases could not be renewed: ${(error as Error).message}`);
+    } finally {
+      this.#renewing = false;
     }
   }
 }

@@ -13,6 +13,8 @@ export interface ToldHeaders {
   legacyRemaining: number;
 }
 
+const TIMELESS = -1;
+
 /**
  * The `RateLimit` headers of a handler's last request. Its plans hardly ever change, and most
  * callers are far from their limits, so that the next one is often told the very same: comparing a
@@ -40,7 +42,7 @@ export class HeaderMemo {
     let same = true;
     for (let i = 0; i < limits.length; i++) {
       const left = limits[i]!.remaining;
-      const seconds = wholeSeconds(effectiveWindowMs(limits[i]!));
+      const seconds = secondsToTell(limits[i]!);
       if (this.#left[i] === left && this.#seconds[i] === seconds) continue;
       same = false;
       this.#left[i] = left;
@@ -51,9 +53,9 @@ export class HeaderMemo {
 
   #stateText(limits: readonly LimitStatus[]): string {
     let text = '';
-    limits.forEach(({ plan, kind, shadow }, i) => {
+    limits.forEach(({ plan, shadow }, i) => {
       if (shadow) return;
-      const time = kind === 'concurrency' ? '' : `;t=${this.#seconds[i]}`;
+      const time = this.#seconds[i] === TIMELESS ? '' : `;t=${this.#seconds[i]}`;
       text = joined(text, `"${plan}";r=${this.#left[i]}${time}`);
     });
     return text;
@@ -123,9 +125,15 @@ function policyOf({ plan, kind, quota, windowMs }: LimitStatus): string {
     : `"${plan}";q=${quota};w=${wholeSeconds(windowMs)}`;
 }
 
+/** A concurrency cap has no time, and neither has what will never be allowed. */
+function secondsToTell(limit: LimitStatus): number {
+  const timeless = limit.kind === 'concurrency' || limit.retryAfterMs === null;
+  return timeless ? TIMELESS : wholeSeconds(effectiveWindowMs(limit));
+}
+
 /** The time within which no more than what remains can be used. */
 function effectiveWindowMs(limit: LimitStatus): number {
-  if (limit.denied) return limit.retryAfterMs ?? limit.windowMs;
+  if (limit.denied) return limit.retryAfterMs!;
   if (limit.remaining > 0 || limit.kind !== 'token-bucket') return limit.resetMs;
   return Math.min(limit.windowMs / limit.quota, limit.resetMs);
 }
@@ -139,7 +147,9 @@ function writeLegacy(
   const binding = limits
     .filter(({ shadow, denied }) => !shadow && (allowed || denied))
     .reduce<LimitStatus | undefined>(tighter, undefined);
-  if (!binding || binding.remaining >= told.legacyRemaining) return;
+  if (!binding) return;
+  // A plan that said no is told whatever was told before.
+  if (!binding.denied && binding.remaining >= told.legacyRemaining) return;
   told.legacyRemaining = binding.denied ? -1 : binding.remaining;
   set('X-RateLimit-Limit', String(binding.quota));
   set('X-RateLimit-Remaining', String(binding.remaining));

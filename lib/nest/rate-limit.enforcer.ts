@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { isPending } from '../core/awaitable.js';
 import type { Awaitable } from '../core/awaitable.js';
@@ -83,20 +83,18 @@ export class RateLimitEnforcer {
       : this.#answer(deciding, state, headers, response);
   }
 
-  #answer(lease: Lease, told: ToldHeaders, memo: HeaderMemo, response: unknown): void {
-    const { httpAdapter } = this.adapterHost;
-    const set: SetHeader = (name, value) => void httpAdapter.setHeader(response, name, value);
-    writeHeaders(lease, told, { style: this.options.headers, memo, set });
-    if (!lease.allowed) this.#refuse(lease, response);
+  #answer(lease: Lease, state: ToldHeaders, memo: HeaderMemo, response: unknown): void {
+    // First: whatever happens next, the slots come back.
     if (lease.held) releaseWhenDone(lease, response);
-  }
-
-  #refuse(lease: Lease, response: unknown): never {
+    const { httpAdapter } = this.adapterHost;
+    // A store that took its time may find that a time-out has answered meanwhile.
+    const told = httpAdapter.isHeadersSent(response) === true;
+    const set: SetHeader = (name, value) => void httpAdapter.setHeader(response, name, value);
+    if (!told) writeHeaders(lease, state, { style: this.options.headers, memo, set });
+    if (lease.allowed) return;
     if (lease.reason === 'FAIL_CLOSED') throw new RateLimitUnavailableException();
     const { problemDetails } = this.options;
-    if (problemDetails) {
-      this.adapterHost.httpAdapter.setHeader(response, 'Content-Type', 'application/problem+json');
-    }
+    if (problemDetails && !told) set('Content-Type', 'application/problem+json');
     throw new RateLimitExceededException(lease, problemDetails);
   }
 
@@ -107,48 +105,55 @@ export class RateLimitEnforcer {
     context: ExecutionContext,
   ): Awaitable<PlanReference[]> {
     const references: PlanReference[] = [];
-    for (const chain of chains) {
-      if (!this.#addAtOnce(references, chain, request, context)) {
-        return this.#referencesSlowly(chains, request, context);
-      }
+    for (let i = 0; i < chains.length; i++) {
+      const adding = this.#add(references, chains[i]!, request, context);
+      if (!isPending(adding)) continue;
+      return adding.then(async () => {
+        const rest = await this.#references(chains.slice(i + 1), request, context);
+        return [...references, ...rest];
+      });
     }
     return references;
   }
 
-  /** The usual case: one key that is at hand, nothing to compute. False when it is not that. */
-  #addAtOnce(
+  #add(
     references: PlanReference[],
     chain: ReadyChain,
     request: LimitedRequest,
     context: ExecutionContext,
-  ): boolean {
+  ): Awaitable<void> {
     const { links, tokens, resolver, oneKey } = chain;
-    if (!links || !oneKey || typeof tokens === 'function') return false;
+    if (!links || !oneKey || typeof tokens === 'function') {
+      return this.#addSlowly(references, chain, request, context);
+    }
+    // The usual case: one key, nothing to compute.
     const key = resolveKey(resolver, request, context);
-    if (isPending(key)) return false;
-    const known = key ?? this.#keyInstead(chain, request);
-    if (known === undefined) return true;
-    for (const link of links) references.push(referenceTo(link, chain, known, tokens));
-    return true;
+    const addAll = (found: string | undefined) => {
+      const known = found ?? this.#keyInstead(chain, request);
+      if (known === undefined) return;
+      for (const link of links) references.push(referenceTo(link, chain, known, tokens));
+    };
+    return isPending(key) ? key.then(addAll) : addAll(key);
   }
 
-  async #referencesSlowly(
-    chains: readonly ReadyChain[],
+  async #addSlowly(
+    references: PlanReference[],
+    chain: ReadyChain,
     request: LimitedRequest,
     context: ExecutionContext,
-  ): Promise<PlanReference[]> {
-    const references: PlanReference[] = [];
-    for (const chain of chains) {
-      const links = chain.links ?? (await this.#choose(chain, request, context));
-      const { tokens } = chain;
-      const cost = typeof tokens === 'function' ? await tokens(request, context) : tokens;
-      for (const link of links) {
-        const key = await resolveKey(link.resolver, request, context);
-        const known = key ?? this.#keyInstead(chain, request);
-        if (known !== undefined) references.push(referenceTo(link, chain, known, cost));
-      }
+  ): Promise<void> {
+    const links = chain.links ?? (await this.#choose(chain, request, context));
+    const { tokens } = chain;
+    const cost = typeof tokens === 'function' ? await tokens(request, context) : tokens;
+    // Each resolver is asked once, however many plans count by it.
+    const keys = new Map<KeyResolver, string | undefined>();
+    for (const { resolver } of links) {
+      if (!keys.has(resolver)) keys.set(resolver, await resolveKey(resolver, request, context));
     }
-    return references;
+    for (const link of links) {
+      const known = keys.get(link.resolver) ?? this.#keyInstead(chain, request);
+      if (known !== undefined) references.push(referenceTo(link, chain, known, cost));
+    }
   }
 
   async #choose(
@@ -193,15 +198,28 @@ function referenceTo(
 
 /**
  * Gives the slots back once, however the exchange ends: answered, failed, streamed to its end, or
- * left by the client.
+ * left by the client. The socket is listened to as well: a pipelined response that still waits for
+ * its turn hears nothing when the client goes.
  */
 function releaseWhenDone(lease: Lease, response: unknown): void {
   const raw = (response as { raw?: ServerResponse }).raw ?? (response as ServerResponse);
-  const release = () => void lease.release();
-  if (raw.closed || raw.writableFinished) {
+  const { socket } = raw.req;
+  const release = () => {
+    raw.off('finish', release).off('close', release);
+    socket.off('close', release);
+    lease.release().catch(reportLostRelease);
+  };
+  if (raw.closed || raw.writableFinished || socket.destroyed) {
     release();
     return;
   }
-  raw.once('finish', release);
-  raw.once('close', release);
+  raw.once('finish', release).once('close', release);
+  socket.once('close', release);
+}
+
+/** Nobody waits for a release, so nobody else would hear of it. The slot comes back in time. */
+function reportLostRelease(error: Error): void {
+  new Logger('RateLimit').warn(
+    `A slot could not be given back, its lease will end: ${error.message}`,
+  );
 }

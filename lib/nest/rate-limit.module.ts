@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamicModule, NestModule, OnApplicationShutdown } from '@nestjs/common';
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../core/errors.js';
 import { InMemoryPlanRegistry } from '../core/in-memory-plan-registry.js';
@@ -79,6 +79,7 @@ export class RateLimitModule
   constructor(
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
+    @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     super();
   }
@@ -89,7 +90,8 @@ export class RateLimitModule
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.store.close();
+    // Only what the module opened: a store that was passed in may serve others.
+    if (!this.options.store) await this.store.close();
   }
 }
 
@@ -111,14 +113,13 @@ function checkRegistration(modules: ModulesContainer, options?: RateLimitOptions
   return checkOptions(options);
 }
 
-function writtenPlans({ plans }: CheckedOptions): InMemoryPlanRegistry {
-  return new InMemoryPlanRegistry(
-    'default' in plans ? plans : { default: planFromEnv(), ...plans },
-  );
+function writtenPlans({ plans, registry }: CheckedOptions): InMemoryPlanRegistry {
+  const complete = registry !== undefined || 'default' in plans;
+  return new InMemoryPlanRegistry(complete ? plans : { default: planFromEnv(), ...plans });
 }
 
 function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): PlanRegistry {
-  return registry ? new LayeredPlanRegistry(written, registry) : written;
+  return registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
 }
 
 function limiterFor(

@@ -108,6 +108,20 @@ describe('a book of plans', () => {
     expect(registry.asked).toBe(2);
   });
 
+  it('asks no registry for a rate, since no plan is called like one', async () => {
+    const asked: string[] = [];
+    class DownRegistry extends PlanRegistry {
+      override find(name: string): never {
+        asked.push(name);
+        throw new Error('the database is down');
+      }
+    }
+    const book = new PlanBook(new DownRegistry());
+    expect(await book.find('5/10s')).toMatchObject({ name: '5/10s', quota: 5 });
+    expect(await book.find('5/10s')).toMatchObject({ name: '5/10s', quota: 5 });
+    expect(asked).toEqual([]);
+  });
+
   it('asks a registry without a version every time', async () => {
     let definition: PlanDefinition | undefined = '5/s';
     const book = new PlanBook(new FreeRegistry(() => definition));

@@ -128,6 +128,20 @@ describe('the memory of a memory store', () => {
     expect(['older', 'old', 'new'].map((key) => remembers(slow(key)))).toEqual([true, true, true]);
   });
 
+  it('passes over slots that are held, whatever is older', () => {
+    const clock = new FakeClock();
+    const store = new MemoryStore(clock, 100);
+    const slot = { plan: definePlan('slot', { maxConcurrent: 1 }), key: 'held', cost: 1 };
+    const take = (limits: readonly Limit[], leaseId: string) =>
+      store.decide({ limits, mode: 'take', maxWaitUs: 0, leaseId });
+    expect(take([slot], 'holder').allowed).toBe(true);
+    clock.advanceMs(5_000);
+    const daily = definePlan('daily', '10/day');
+    for (let i = 0; i < 200; i++) take([{ plan: daily, key: `invented-${i}`, cost: 1 }], '');
+    expect(store.size).toBe(100);
+    expect(take([slot], 'another').allowed).toBe(false);
+  });
+
   it('takes nothing for expired a microsecond before it is', () => {
     const { clock, take, remembers } = createStore(2);
     take(slow('older'));

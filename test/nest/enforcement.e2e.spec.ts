@@ -269,7 +269,7 @@ describe.each(adapters)('limits on %s', (adapter) => {
       const key = (_: unknown, context: ExecutionContext) => context.getHandler().name;
       const app = await start(limited({ plan: 'one', key }));
       await app.get('/');
-      expect(await remaining(app, 'function:hello', 'one')).toBe(0);
+      expect(await remaining(app, 'function.key:hello', 'one')).toBe(0);
     });
 
     it('is never the header in clear', async () => {

@@ -91,6 +91,7 @@ describe('leases that are held', () => {
 
   it('set the pace anew when none was left', async () => {
     await hold('short', 3_000).release();
+    await pass(1_000);
     expect(jest.getTimerCount()).toBe(0);
     hold('long', 30_000);
     await pass(9_999);
@@ -127,7 +128,7 @@ describe('leases that are held', () => {
   it('leave no timer when the last of them is lost', async () => {
     const lost = hold('a');
     store.giveBack({ kind: 'release', ...lost.held! });
-    await pass(10_000);
+    await pass(20_000);
     expect(jest.getTimerCount()).toBe(0);
   });
 
@@ -136,9 +137,17 @@ describe('leases that are held', () => {
     await a.release();
     expect(jest.getTimerCount()).toBe(1);
     await b.release();
+    await pass(10_000);
     expect(jest.getTimerCount()).toBe(0);
     await b.release();
     expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('share one timer when they follow each other', async () => {
+    const started = jest.spyOn(globalThis, 'setInterval');
+    for (let i = 0; i < 20; i++) await hold(`lease-${i}`).release();
+    expect(started).toHaveBeenCalledTimes(1);
+    started.mockRestore();
   });
 
   it('leave no timer when the application shuts down', () => {

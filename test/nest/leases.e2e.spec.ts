@@ -374,6 +374,7 @@ describe.each(adapters)('slots on %s', (adapter) => {
       goOn.open();
       expect((await held.answer()).status).toBe(200);
       await store.released(1);
+      await jest.advanceTimersByTimeAsync(LEASE_MS / 3);
       expect(jest.getTimerCount()).toBe(idle);
       expect(await app.statuses(1, '/quick')).toEqual([200]);
     });

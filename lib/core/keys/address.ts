@@ -26,7 +26,8 @@ export function normalizeAddress(
 }
 
 function normalizeIPv6(address: string, prefixBits: number): string {
-  const parsed = ipaddr.IPv6.parse(address);
+  // ipaddr.js takes "::1.2.3.4" for a mapped address, which it is not.
+  const parsed = ipaddr.IPv6.parse(address.replace(/^::(?=\d+\.)/, '::0:'));
   // Before masking: a mask would put every IPv4 client into one bucket.
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
   if (parsed.match(NAT64)) return new ipaddr.IPv4(parsed.toByteArray().slice(-4)).toString();

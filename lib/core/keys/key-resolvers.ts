@@ -49,9 +49,15 @@ export class KeyResolvers {
   from(source: KeySource): KeyResolver {
     if (typeof source === 'string') return this.#named(source);
     if (typeof source === 'function') return functionResolver(source);
-    if (isSourceList(source)) return new FirstOfKeyResolver(source.map((one) => this.from(one)));
-    if (typeof (source as KeyResolver | null)?.resolve === 'function') return source;
-    throw new InvalidOptionError('key', 'a name, a function, a resolver or a list of them', source);
+    if (isSourceList(source) && source.length > 0) {
+      return new FirstOfKeyResolver(source.map((one) => this.from(one)));
+    }
+    if (isResolver(source)) return source;
+    throw new InvalidOptionError(
+      'key',
+      'a name, a function, a resolver { prefix, phase, resolve } or a list of them',
+      source,
+    );
   }
 
   #named(name: string): KeyResolver {
@@ -81,7 +87,8 @@ export function phaseOf(source: KeySource): Phase {
   if (isSourceList(source)) {
     return source.some((one) => phaseOf(one) === 'interceptor') ? 'interceptor' : 'guard';
   }
-  return source.phase;
+  // Anything else is not a source, which is told at start, where the handler can be named.
+  return (source as KeyResolver | null)?.phase ?? 'interceptor';
 }
 
 function renamed(name: string, resolver: KeyResolver): KeyResolver {
@@ -100,7 +107,13 @@ function renamed(name: string, resolver: KeyResolver): KeyResolver {
 }
 
 function functionResolver(resolve: KeyFunction): KeyResolver {
-  return { prefix: 'function', phase: 'interceptor', resolve };
+  return { prefix: `function.${encodeURIComponent(resolve.name)}`, phase: 'interceptor', resolve };
+}
+
+function isResolver(source: unknown): source is KeyResolver {
+  const { prefix, phase, resolve } = (source ?? {}) as Partial<KeyResolver>;
+  const known = phase === 'guard' || phase === 'interceptor';
+  return typeof resolve === 'function' && typeof prefix === 'string' && known;
 }
 
 function isSourceList(source: KeySource): source is readonly KeySource[] {

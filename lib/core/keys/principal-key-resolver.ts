@@ -12,16 +12,20 @@ export class PrincipalKeyResolver implements KeyResolver {
   readonly #properties: readonly string[];
 
   constructor(property?: string) {
-    this.prefix = property === undefined ? 'principal' : `principal:${property}`;
+    // A point, not a colon: no name that a user chose can look like another property.
+    this.prefix =
+      property === undefined ? 'principal' : `principal.${encodeURIComponent(property)}`;
     this.#properties = property === undefined ? USUAL_PROPERTIES : [property];
   }
 
   resolve({ user }: RequestSource): KeyValue {
-    if (typeof user === 'string' || typeof user === 'number') return user;
+    if (typeof user === 'string' || typeof user === 'number' || typeof user === 'bigint')
+      return user;
     if (typeof user !== 'object' || user === null) return undefined;
     for (const property of this.#properties) {
       const value = (user as Record<string, KeyValue>)[property];
-      if (value !== undefined && value !== null && value !== '') return value;
+      const blank = typeof value === 'string' && value.trim() === '';
+      if (value !== undefined && value !== null && !blank) return value;
     }
     return undefined;
   }

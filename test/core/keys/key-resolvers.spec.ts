@@ -40,7 +40,7 @@ describe('a source of keys', () => {
 
   it('may be a function of the request and the context', () => {
     const source = (request: typeof REQUEST, context: string) => `${request.tenant}/${context}`;
-    expect(keyOf(source)).toBe('function:acme/context');
+    expect(keyOf(source)).toBe('function.source:acme/context');
   });
 
   it('may be a resolver', () => {
@@ -55,7 +55,11 @@ describe('a source of keys', () => {
 
   it.each([42, true, null, {}, { resolve: 'x' }])('may not be %j', (source) => {
     expect(() => keyOf(source as never)).toThrow(
-      new InvalidOptionError('key', 'a name, a function, a resolver or a list of them', source),
+      new InvalidOptionError(
+        'key',
+        'a name, a function, a resolver { prefix, phase, resolve } or a list of them',
+        source,
+      ),
     );
   });
 
@@ -166,7 +170,7 @@ describe('a registered name', () => {
 
 describe('the phase', () => {
   const late: KeyResolver = { ...custom, phase: 'interceptor' };
-  const early: readonly KeySource[] = ['ip', 'all', 'header:x-api-key', custom, ['ip', custom], []];
+  const early: readonly KeySource[] = ['ip', 'all', 'header:x-api-key', custom, ['ip', custom]];
   const afterGuards: readonly KeySource[] = [
     'principal',
     'principal:email',
