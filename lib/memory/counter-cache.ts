@@ -54,6 +54,8 @@ export class CounterCache {
   #oldest: CacheEntry | undefined;
   #size = 0;
   #turn = 0;
+  /** The time of the turn, as exactly as the order of use is kept. */
+  #seconds = 0;
 
   constructor(readonly maxEntries: number) {}
 
@@ -62,18 +64,20 @@ export class CounterCache {
   }
 
   /** Begins a decision: what it finds is not dropped before the next one begins. */
-  beginTurn(): void {
+  beginTurn(nowUs: number): void {
     // Stays a small integer, which is stored without a box.
     this.#turn = (this.#turn + 1) & 0x3fffffff;
+    this.#seconds = Math.floor(nowUs / 1_000_000);
   }
 
   /** The entry of that plan and key, which counts as a use. */
-  find({ plan, key }: Limit, nowUs: number): CacheEntry | undefined {
+  find({ plan, key }: Limit): CacheEntry | undefined {
     const entry = this.#shelves.get(plan.name)?.get(key);
-    if (entry) entry.turn = this.#turn;
-    if (entry && secondsOf(nowUs) - entry.movedSeconds > RECENT_SECONDS) {
+    if (entry === undefined) return undefined;
+    entry.turn = this.#turn;
+    if (this.#seconds - entry.movedSeconds > RECENT_SECONDS) {
       this.#unlink(entry);
-      this.#linkNewest(entry, nowUs);
+      this.#linkNewest(entry);
     }
     return entry;
   }
@@ -84,7 +88,7 @@ export class CounterCache {
     const entry = new CacheEntry(plan, key, counter);
     entry.turn = this.#turn;
     this.#shelfOf(plan.name).set(key, entry);
-    this.#linkNewest(entry, nowUs);
+    this.#linkNewest(entry);
     this.#expiry.add(entry, nowUs);
     this.#size++;
   }
@@ -131,8 +135,8 @@ export class CounterCache {
     this.#size--;
   }
 
-  #linkNewest(entry: CacheEntry, nowUs: number): void {
-    entry.movedSeconds = secondsOf(nowUs);
+  #linkNewest(entry: CacheEntry): void {
+    entry.movedSeconds = this.#seconds;
     entry.older = this.#newest;
     entry.newer = undefined;
     if (this.#newest) this.#newest.newer = entry;
@@ -146,8 +150,4 @@ export class CounterCache {
     if (entry.newer) entry.newer.older = entry.older;
     else this.#newest = entry.older;
   }
-}
-
-function secondsOf(us: number): number {
-  return Math.floor(us / 1_000_000);
 }

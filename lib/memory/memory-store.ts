@@ -11,7 +11,7 @@ import type {
   Return,
 } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
-import type { ConcurrencyPlan, Plan } from '../core/plan.js';
+import type { Plan } from '../core/plan.js';
 import { SlidingWindow } from '../core/sliding-window.js';
 import { TokenBucket } from '../core/token-bucket.js';
 import type { CacheEntry } from './counter-cache.js';
@@ -48,8 +48,7 @@ export class MemoryStore extends LimitStore {
   }
 
   override decide(inquiry: Inquiry): Decision {
-    const nowUs = this.#clock.nowUs();
-    this.#counters.beginTurn();
+    const nowUs = this.#beginTurn();
     const { limits } = inquiry;
     // Made in its size: pushing to an empty array reserves room for seventeen.
     const verdicts = new Array<Verdict>(limits.length);
@@ -63,7 +62,8 @@ export class MemoryStore extends LimitStore {
     }
     const waitUs = longestWaitUs(verdicts, allowed);
     const spends = allowed && inquiry.mode !== 'peek';
-    for (const verdict of verdicts) {
+    for (let i = 0; i < verdicts.length; i++) {
+      const verdict = verdicts[i]!;
       if (spends && verdict.admits) this.#charge(verdict, inquiry.leaseId, nowUs, waitUs);
       report(verdict, nowUs);
     }
@@ -73,13 +73,13 @@ export class MemoryStore extends LimitStore {
   }
 
   override giveBack(returned: Return): void {
-    const nowUs = this.#clock.nowUs();
+    const nowUs = this.#beginTurn();
     switch (returned.kind) {
       case 'refund':
         for (const limit of returned.limits) this.#refund(limit, nowUs);
         return;
       case 'release':
-        for (const limit of returned.limits) this.#release(limit, returned.leaseId, nowUs);
+        for (const limit of returned.limits) this.#release(limit, returned.leaseId);
         return;
       case 'cancel':
         this.#cancel(returned.decision, returned.leaseId, nowUs);
@@ -90,7 +90,7 @@ export class MemoryStore extends LimitStore {
   }
 
   override renew(leases: readonly HeldLease[]): boolean[] {
-    const nowUs = this.#clock.nowUs();
+    const nowUs = this.#beginTurn();
     return leases.map(({ leaseId, limits }) => {
       const renewed = limits.map((limit) => this.#renew(limit, leaseId, nowUs));
       return renewed.every(Boolean);
@@ -101,12 +101,19 @@ export class MemoryStore extends LimitStore {
     for (const limit of limits) this.#counters.delete(limit);
   }
 
+  #beginTurn(): number {
+    const nowUs = this.#clock.nowUs();
+    this.#counters.beginTurn(nowUs);
+    return nowUs;
+  }
+
   #examine(limit: Limit, inquiry: Inquiry, nowUs: number): Verdict {
     const { plan, cost } = limit;
-    const entry = this.#counters.find(limit, nowUs);
+    const entry = this.#counters.find(limit);
     const counter =
       entry && isCurrent(entry, plan, nowUs) ? entry.counter : newCounter(plan, nowUs);
-    const holds = counter instanceof LeaseSet && counter.holds(inquiry.leaseId, nowUs);
+    const lends = plan.kind === 'concurrency';
+    const holds = lends && (counter as LeaseSet).holds(inquiry.leaseId, nowUs);
     const waitUs = holds ? 0 : counter.waitUs(plan, cost, nowUs);
     const admitted = admits(inquiry, plan, waitUs);
     return { limit, admits: admitted, remaining: 0, waitUs, resetUs: 0, entry, counter };
@@ -115,7 +122,7 @@ export class MemoryStore extends LimitStore {
   #charge(verdict: Verdict, leaseId: string, nowUs: number, waitUs: number): void {
     const { limit, entry, counter } = verdict;
     const { plan, cost } = limit;
-    if (counter instanceof LeaseSet) counter.lend(plan as ConcurrencyPlan, leaseId, nowUs + waitUs);
+    if (plan.kind === 'concurrency') (counter as LeaseSet).lend(plan, leaseId, nowUs + waitUs);
     else (counter as TokenCounter).charge(plan, cost, nowUs);
     if (entry && entry.plan !== plan) entry.plan = plan;
     if (entry && entry.counter !== counter) entry.counter = counter;
@@ -129,13 +136,13 @@ export class MemoryStore extends LimitStore {
 
   #refund(limit: Limit, nowUs: number): void {
     const { plan, cost } = limit;
-    const counter = this.#counters.find(limit, nowUs)?.counter;
+    const counter = this.#counters.find(limit)?.counter;
     if (counter?.kind !== plan.kind || counter instanceof LeaseSet) return;
     (counter as TokenCounter).refund(plan, cost, nowUs);
   }
 
-  #release(limit: Limit, leaseId: string, nowUs: number): void {
-    const counter = this.#counters.find(limit, nowUs)?.counter;
+  #release(limit: Limit, leaseId: string): void {
+    const counter = this.#counters.find(limit)?.counter;
     if (counter instanceof LeaseSet) counter.release(leaseId);
   }
 
@@ -143,20 +150,20 @@ export class MemoryStore extends LimitStore {
     for (const { limit, admits: charged, waitUs } of limits) {
       if (!charged) continue;
       const { plan, cost } = limit;
-      const counter = this.#counters.find(limit, nowUs)?.counter;
+      const counter = this.#counters.find(limit)?.counter;
       if (plan.kind === 'token-bucket' && counter instanceof TokenBucket) {
         counter.cancel(plan, cost, atUs + waitUs, nowUs);
       } else if (plan.kind === 'sliding-window') {
         this.#refund(limit, nowUs);
       } else {
-        this.#release(limit, leaseId, nowUs);
+        this.#release(limit, leaseId);
       }
     }
   }
 
   #renew(limit: Limit, leaseId: string, nowUs: number): boolean {
     const { plan } = limit;
-    const entry = this.#counters.find(limit, nowUs);
+    const entry = this.#counters.find(limit);
     if (plan.kind !== 'concurrency' || !(entry?.counter instanceof LeaseSet)) return false;
     return entry.counter.renew(plan, leaseId, nowUs);
   }
