@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { definePlan } from '../../lib/core/define-plan.js';
+import type { Decision, Inquiry, LimitStore, Return } from '../../lib/core/limit-store.js';
+import { MemoryStore } from '../../lib/memory/memory-store.js';
+import { RedisStore } from '../../lib/redis/redis-store.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+const RUNS = Number(process.env['FAST_CHECK_RUNS'] ?? 300);
+
+const PLANS = [
+  definePlan('small', { capacity: 3, tokensPerSecond: 1.7 }),
+  definePlan('large', { capacity: 1_000, tokensPerSecond: 333.3 }),
+  definePlan('slow', '5/day'),
+  definePlan('window', { limit: 7, windowMs: 1_300 }),
+  definePlan('minute', { limit: 1_000, windowMs: 60_000 }),
+  definePlan('slots', { maxConcurrent: 2, leaseMs: 1_000 }),
+  definePlan('shadow', { capacity: 2, tokensPerSecond: 0.5, shadow: true }),
+] as const;
+
+const step = fc.record({
+  plans: fc.subarray([0, 1, 2, 3, 4, 5, 6], { minLength: 1, maxLength: 4 }),
+  key: fc.constantFrom('a', 'b'),
+  cost: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 1_100 })),
+  mode: fc.constantFrom<Inquiry['mode']>('take', 'take', 'take', 'peek', 'reserve'),
+  maxWaitUs: fc.constantFrom(0, 500_000, 5_000_000),
+  pauseUs: fc.oneof(fc.constant(0), fc.integer({ max: 3_000_000, min: 0 })),
+  back: fc.constantFrom<Return['kind'] | 'renew' | 'reset' | undefined>(
+    undefined,
+    undefined,
+    'refund',
+    'release',
+    'cancel',
+    'renew',
+    'reset',
+  ),
+});
+
+let client: Redis;
+
+beforeAll(() => {
+  client = new Redis(process.env['TEST_REDIS_URL']!);
+});
+
+afterAll(async () => {
+  await client.quit();
+});
+
+/** What a store says, without the objects that it says it about. */
+function said({ allowed, waitUs, limits }: Decision) {
+  const each = limits.map(({ admits, remaining, waitUs: own, resetUs }) => [
+    admits,
+    remaining,
+    own,
+    resetUs,
+  ]);
+  return { allowed, waitUs, each };
+}
+
+it('decides in Redis as it does in memory, whatever the sequence', async () => {
+  const same = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+    const clock = new FakeClock(1_800_000_000_000_007);
+    const memory: LimitStore = new MemoryStore(clock);
+    const redis: LimitStore = new RedisStore(client, { nowUs: () => clock.nowUs() });
+    const world = randomUUID();
+    let number = 0;
+    for (const { plans, key, cost, mode, maxWaitUs, pauseUs, back } of steps) {
+      clock.advanceUs(pauseUs);
+      const limits = plans.map((i) => ({ plan: PLANS[i]!, key: `${world}-${key}`, cost }));
+      const leaseId = `lease-${number++}`;
+      const inquiry = { limits, mode, maxWaitUs, leaseId };
+      const [one, other] = [await memory.decide(inquiry), await redis.decide(inquiry)];
+      expect(said(other)).toEqual(said(one));
+      const lent = limits.filter(({ plan }) => plan.kind === 'concurrency');
+      for (const [store, decision] of [
+        [memory, one],
+        [redis, other],
+      ] as const) {
+        if (!decision.allowed || mode === 'peek') continue;
+        if (back === 'refund') await store.giveBack({ kind: 'refund', limits });
+        if (back === 'release') await store.giveBack({ kind: 'release', limits: lent, leaseId });
+        if (back === 'cancel') await store.giveBack({ kind: 'cancel', decision, leaseId });
+        if (back === 'renew') await store.renew([{ leaseId, limits: lent }]);
+        if (back === 'reset') await store.reset(limits);
+      }
+    }
+  });
+  await fc.assert(same, { numRuns: RUNS });
+}, 60_000);
