@@ -5,6 +5,7 @@ import { MemoryStore } from '../memory/memory-store.js';
 import { MonotonicClock } from '../memory/monotonic-clock.js';
 import type { RedisSource } from '../redis/connect.js';
 import { connect, waitForReady } from '../redis/connect.js';
+import { DenyCache } from '../redis/deny-cache.js';
 import { FailSafeStore } from '../redis/fail-safe-store.js';
 import { RedisConnection } from '../redis/redis-connection.js';
 import { RedisStore } from '../redis/redis-store.js';
@@ -26,7 +27,7 @@ export async function createStore(options: CheckedOptions): Promise<LimitStore> 
 async function shared(
   source: RedisSource,
   local: LimitStore,
-  { keyPrefix, deadlineMs, onStoreFailure, localShare }: CheckedOptions,
+  { keyPrefix, deadlineMs, onStoreFailure, localShare, denyCache }: CheckedOptions,
 ): Promise<LimitStore> {
   const client = connect(source);
   // What went wrong is told once, by the breaker; without a listener ioredis prints every attempt.
@@ -40,5 +41,5 @@ async function shared(
     nowMs: () => performance.now(),
   });
   await waitForReady(client, START_TIMEOUT_MS);
-  return failSafe;
+  return denyCache ? new DenyCache(failSafe, () => performance.now() * 1_000) : failSafe;
 }

@@ -51,6 +51,11 @@ export interface RateLimitOptions {
    */
   readonly localShare?: number;
   /**
+   * Denies what Redis just denied without asking it again, until the wait that it told is over.
+   * @default true
+   */
+  readonly denyCache?: boolean;
+  /**
    * Remembers what was spent, instead of the embedded store and of Redis.
    * @default the embedded store, in this process
    */
@@ -108,6 +113,7 @@ export type CheckedOptions = RateLimitOptions &
       | 'deadlineMs'
       | 'onStoreFailure'
       | 'localShare'
+      | 'denyCache'
     >
   >;
 
@@ -135,6 +141,7 @@ const CHECKS: {
     (value) => typeof value === 'number' && value > 0 && value <= 1,
     'a number above 0, up to 1',
   ],
+  denyCache: [(value) => typeof value === 'boolean', 'true or false'],
   store: [(value) => value instanceof LimitStore, 'a LimitStore'],
   clock: [(value) => hasMethod(value, 'nowUs'), 'a Clock'],
   maxLimits: [(value) => isWhole(value, 100, 1e8), 'a whole number from 100 to 100000000'],
@@ -166,6 +173,7 @@ export function checkOptions(options: RateLimitOptions): CheckedOptions {
     deadlineMs: 50,
     onStoreFailure: 'open',
     localShare: 1,
+    denyCache: true,
     ...(Object.fromEntries(given) as RateLimitOptions),
   };
 }

@@ -18,6 +18,7 @@ const DEFAULTS = {
   deadlineMs: 50,
   onStoreFailure: 'open',
   localShare: 1,
+  denyCache: true,
 };
 
 describe('the options', () => {

@@ -24,7 +24,7 @@ import { bootApp, closeApps, fakeIntervals, startApp } from '../support/http-app
 
 const OPTION_NAMES =
   '"plans", "registry", "redis", "keyPrefix", "deadlineMs", "onStoreFailure", "localShare", ' +
-  '"store", "clock", "maxLimits", "keyResolvers", "onMissingKey", ' +
+  '"denyCache", "store", "clock", "maxLimits", "keyResolvers", "onMissingKey", ' +
   '"ipv6PrefixBits", "keySecret", "headers", "problemDetails"';
 
 @Controller()
