@@ -1,5 +1,6 @@
-// npm run bench [-- --json] [-- embedded http]
+// npm run bench [-- --json] [-- embedded keys http redis]
 import { parseArgs } from 'node:util';
+import { createFarm } from '../redis/farm.mjs';
 import { load } from './load.mjs';
 import { installPeers } from './peers/peer.mjs';
 import { median, race, ratio, start } from './rounds.mjs';
@@ -92,11 +93,28 @@ async function http() {
   );
 }
 
+async function shared() {
+  const farm = createFarm();
+  const { url } = await farm.single();
+  const names = ['floodgate', 'flexible', 'empty script'];
+  const processes = await Promise.all(names.map((name) => start('./shared.mjs', name, url)));
+  const contestants = Object.fromEntries(
+    names.map((name, i) => [name, (milliseconds) => processes[i].slice(milliseconds)]),
+  );
+  const onRound = (round, rounds) => progress(`decisions on Redis: round ${round} of ${rounds}`);
+  const rates = await race(contestants, { onRound });
+  processes.forEach(({ stop }) => stop());
+  await farm.stop();
+  add('two plans on Redis, against rate-limiter-flexible', rates, ['floodgate', 'flexible'], 2.2);
+  add('two plans on Redis, against an empty script', rates, ['floodgate', 'empty script'], 1.1);
+}
+
 progress('installing the peers');
 installPeers();
 if (wanted('embedded')) await embedded();
 if (wanted('keys')) await keys();
 if (wanted('http')) await http();
+if (wanted('redis')) await shared();
 progress('');
 if (flags.json) {
   console.log(JSON.stringify(report, null, 2));
