@@ -131,9 +131,11 @@ export class FailSafeStore extends LimitStore {
 
   async #decideWithout(inquiry: Inquiry): Promise<Decision> {
     this.#breaker.countDecision();
-    const policies = inquiry.limits.map(({ plan }) => this.#policyOf(plan));
-    if (policies.includes('closed')) return failed('closed');
-    const limits = inquiry.limits.filter((_, i) => policies[i] === 'local');
+    const under = (policy: FailurePolicy) =>
+      inquiry.limits.filter(({ plan }) => this.#policyOf(plan) === policy);
+    // A shadow plan never denies, not even for want of an answer.
+    if (under('closed').some(({ plan }) => !plan.shadow)) return failed('closed');
+    const limits = under('local');
     if (limits.length === 0) return failed('open');
     const shares = limits.map((limit) => ({ ...limit, plan: this.#shareOf(limit.plan) }));
     return { ...(await this.local.decide({ ...inquiry, limits: shares })), failure: 'local' };

@@ -25,6 +25,7 @@ const { createFarm, freePort, until } = (await import(FARM)) as FarmModule;
 const PLANS = {
   gold: { capacity: 5, tokensPerSecond: 0.001 },
   strict: { capacity: 5, tokensPerSecond: 0.001, onStoreFailure: 'closed' },
+  trial: { capacity: 5, tokensPerSecond: 0.001, onStoreFailure: 'closed', shadow: true },
   alone: { capacity: 5, tokensPerSecond: 0.001, onStoreFailure: 'local' },
 } as const;
 
@@ -111,6 +112,21 @@ describe('an outage of Redis', () => {
     expect(lines).toEqual([
       expect.stringMatching(/^Limits are no longer shared: Redis does not answer \(/),
     ]);
+  });
+
+  it('is no reason for a shadow plan to deny', async () => {
+    const limits = await limiter();
+    await kill();
+    await until(
+      'the end to be noticed',
+      async () => (await limits.allow('x', 'gold')).reason === 'FAIL_OPEN',
+    );
+    expect(await limits.allow('ada', 'trial')).toMatchObject({
+      allowed: true,
+      reason: 'FAIL_OPEN',
+    });
+    expect(await limits.allow('ada', ['trial', 'gold'])).toMatchObject({ allowed: true });
+    expect(await limits.allow('ada', ['trial', 'strict'])).toMatchObject({ allowed: false });
   });
 
   it('is over by itself within a second of the restart, and tells it once', async () => {
