@@ -5,8 +5,8 @@ export const NEVER = Number.POSITIVE_INFINITY;
 
 /**
  * Tolerance of the comparison, in tokens. Refilling in doubles leaves errors around 1e-10; without
- * it one caller in a few hundred that waits exactly as told is denied once more. It is not part of
- * the subtraction, so what one admission borrows the next pays back and nothing drifts.
+ * it a request that exact arithmetic admits would be told to wait another microsecond. It is not
+ * part of the subtraction, so what one admission borrows the next pays back and nothing drifts.
  */
 export const EPSILON = 1e-9;
 

@@ -72,7 +72,7 @@ export class RateLimitResult {
 
   /**
    * One entry per limit that applied, in the order of the chain. Made when it is asked for: most
-   * callers only look at `allowed` (−60 ns for them).
+   * callers only look at `allowed`.
    */
   get limits(): readonly LimitStatus[] {
     return (this.#limits ??= this.#decided.map(statusOf));

@@ -6,7 +6,7 @@ import { ExpiryHeap } from './expiry-heap.js';
 
 /**
  * How exactly the order of use is kept. An entry that was moved less than this ago stays where it
- * is: moving it touches three others, a tenth of a decision's cost when many keys are in use.
+ * is: moving it touches three others, 5 to 10 % of a decision when many keys are in use.
  */
 const RECENT_SECONDS = 1;
 
@@ -47,7 +47,7 @@ const GRACE_US = 60_000_000;
  * is dropped as new counters come in.
  */
 export class CounterCache {
-  /** By plan, then by key: no joined string to build and hash for every look-up (−80 ns each). */
+  /** By plan, then by key: no joined string to build and hash for every look-up. */
   readonly #shelves = new Map<string, Map<string, CacheEntry>>();
   readonly #expiry = new ExpiryHeap<CacheEntry>();
   #newest: CacheEntry | undefined;

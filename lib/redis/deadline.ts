@@ -11,8 +11,7 @@ export class DeadlineError extends Error {
 
 /**
  * Bounds how long answers are waited for. All wait equally long, so the first to ask is the first
- * to give up, and one timer serves everybody: a timer for each decision would cost more than the
- * rest of it.
+ * to give up, and one timer serves everybody.
  */
 export class Deadline {
   #waiters: Waiter[] = [];
