@@ -9,8 +9,9 @@
              kind 1  token bucket    a tokens come back every b microseconds
              kind 2  sliding window  of a microseconds
              kind 3  concurrency     leases of a microseconds
-  then for each chain: mode (0 take, 1 peek, 2 reserve), longest wait, lease id, how many limits,
-  and for each limit: its plan, its cost
+  then chains, those of one shape that follow each other told together: how many chains, mode
+  (0 take, 1 peek, 2 reserve), longest wait, how many limits, for each limit its plan and its cost,
+  and where one of the plans is of kind 3, for each chain its lease id
 
   Returns integers: the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours
@@ -19,7 +20,7 @@
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local ceil, floor = math.ceil, math.floor
 
-local BUCKET, WINDOW = 1, 2
+local BUCKET, WINDOW, LEASES = 1, 2, 3
 local PEEK, RESERVE = 1, 2
 local NEVER = -1
 local SCHEMA = '1'
@@ -50,8 +51,8 @@ for p = 1, plan_count do
   arg = arg + 5
 end
 
--- What was read of the chain at hand, by the position of the limit.
-local plan, cost, wait, level, stepped, expiry, same_quota, current, previous, start =
+-- What the shape at hand asks and what was read of its chain, by the position of the limit.
+local plan, cost, wait, admits, level, stepped, expiry, current, previous, start =
   {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 
 -- Tokens of a bucket that held `tokens` at `since`, at another time.
@@ -108,7 +109,7 @@ end
 -- The readers fill in what was read at position i, and return whether the key could be read.
 
 local function read_bucket(i, p, key)
-  local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'q')
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'x')
   if held.err or (held[3] and held[3] ~= SCHEMA) then return false end
   local tokens, since = quota[p], now
   -- Anything that is not a number as we write it is taken for nothing, and written anew.
@@ -118,16 +119,18 @@ local function read_bucket(i, p, key)
   end
   stepped[i] = since - now > CLOCK_STEP
   if stepped[i] then since = now end
-  -- A bucket that was full when its plan grew is full of what the plan holds now.
-  local held_quota = tonumber(held[5] or '')
-  if held_quota and held_quota < quota[p] and tokens + (now - since) * a[p] / b[p] >= held_quota then
-    tokens = quota[p]
+  local expires, held_quota = 0, quota[p]
+  if held[4] and #held[4] == 16 then expires, held_quota = unpack('<i8d', held[4]) end
+  if held_quota ~= quota[p] then
+    expires = 0
+    -- A bucket that was full when its plan grew is full of what the plan holds now.
+    if held_quota < quota[p] and tokens + (now - since) * a[p] / b[p] >= held_quota then
+      tokens = quota[p]
+    end
   end
-  level[i] = tokens_at(p, tokens, since, now)
-  wait[i] = 0
-  if level[i] + EPSILON < cost[i] then wait[i] = bucket_wait(p, tokens, since, cost[i]) end
-  same_quota[i] = held_quota == quota[p]
-  expiry[i] = held[4] and #held[4] == 8 and unpack('<i8', held[4]) or 0
+  local tokens_now = tokens_at(p, tokens, since, now)
+  level[i], expiry[i] = tokens_now, expires
+  wait[i] = tokens_now + EPSILON < cost[i] and bucket_wait(p, tokens, since, cost[i]) or 0
   return true
 end
 
@@ -166,16 +169,17 @@ end
 -- while it will live long enough: that saves a command and two fields for most charges.
 
 local function write_bucket(i, p, key)
-  level[i] = level[i] - cost[i]
-  local full = now + ceil((quota[p] - level[i]) * b[p] / a[p])
-  if expiry[i] >= full and same_quota[i] then
-    call('HSET', key, 't', pack('<d', level[i]), 'ts', now_packed)
+  local tokens = level[i] - cost[i]
+  level[i] = tokens
+  local full = now + ceil((quota[p] - tokens) * b[p] / a[p])
+  if expiry[i] >= full then
+    call('HSET', key, 't', pack('<d', tokens), 'ts', now_packed)
     return
   end
-  local spare = ceil(quota[p] * b[p] / a[p])
-  call('HSET', key, 't', pack('<d', level[i]), 'ts', now_packed, 'v', SCHEMA, 'q', quota[p],
-    'x', pack('<i8', full + spare))
-  call('PEXPIRE', key, ceil((full + spare - now) / 1000) + keep_ms)
+  local expires = full + ceil(quota[p] * b[p] / a[p])
+  call('HSET', key, 't', pack('<d', tokens), 'ts', now_packed, 'v', SCHEMA,
+    'x', pack('<i8d', expires, quota[p]))
+  call('PEXPIRE', key, ceil((expires - now) / 1000) + keep_ms)
 end
 
 local function write_window(i, p, key)
@@ -206,59 +210,76 @@ local function remaining_and_reset(i, p)
   return level[i] > 0 and level[i] or 0, 0
 end
 
-local out = { now }
-local size = 1
-local first_key = 1
-local arg_count = #ARGV
-arg = arg + 1
-while arg <= arg_count do
-  local mode = tonumber(ARGV[arg])
-  local longest = tonumber(ARGV[arg + 1])
-  local lease_id = ARGV[arg + 2]
-  local limit_count = tonumber(ARGV[arg + 3])
-  arg = arg + 4
+-- Reads position i, and tells whether it could.
+local function read(i, key, mode, longest, lease_id)
+  local p, readable = plan[i], nil
+  if kind[p] == BUCKET then readable = read_bucket(i, p, key)
+  elseif kind[p] == WINDOW then readable = read_window(i, p, key)
+  else readable = read_leases(i, p, key, lease_id) end
+  if not readable then
+    wait[i], level[i], current[i], previous[i], start[i], stepped[i] = 0, 0, 0, 0, now, false
+  end
+  local w = wait[i]
+  admits[i] = w == 0 or (mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest)
+  return readable
+end
 
+local function write(i, key, lease_id, act_at)
+  local p = plan[i]
+  if kind[p] == BUCKET then write_bucket(i, p, key)
+  elseif kind[p] == WINDOW then write_window(i, p, key)
+  else write_leases(i, p, key, lease_id, act_at) end
+end
+
+-- The one thing a denial writes: without it the limit would stand still until the clock is where it
+-- was before it went back.
+local function rebase(i, key)
+  if kind[plan[i]] == BUCKET then call('HSET', key, 'ts', now_packed)
+  else call('HSET', key, 'ws', now) end
+end
+
+local out, size = { now }, 1
+
+-- Decides the chain whose first key is KEYS[first + 1], and appends the answer.
+local function decide(first, limit_count, mode, longest, lease_id)
   local allowed, readable, act_after = 1, true, 0
-  local admits = {}
   for i = 1, limit_count do
-    local p = tonumber(ARGV[arg])
-    plan[i], cost[i] = p, tonumber(ARGV[arg + 1])
-    arg = arg + 2
-    local key = KEYS[first_key + i - 1]
-    local ok
-    if kind[p] == BUCKET then ok = read_bucket(i, p, key)
-    elseif kind[p] == WINDOW then ok = read_window(i, p, key)
-    else ok = read_leases(i, p, key, lease_id) end
-    if not ok then
-      readable = false
-      wait[i], level[i], current[i], previous[i], start[i], stepped[i] = 0, 0, 0, 0, now, false
-    end
-    local w = wait[i]
-    admits[i] = w == 0 or (mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest)
-    if not shadow[p] then
+    if not read(i, KEYS[first + i], mode, longest, lease_id) then readable = false end
+    if not shadow[plan[i]] then
       if not admits[i] then allowed = 0 end
-      if w > act_after then act_after = w end
+      if wait[i] > act_after then act_after = wait[i] end
     end
   end
-
-  out[size + 1] = readable and allowed or 2
+  if not readable then allowed = 2 end
+  out[size + 1] = allowed
   size = size + 1
-  local spends = readable and allowed == 1 and mode ~= PEEK
   for i = 1, limit_count do
-    local p, key = plan[i], KEYS[first_key + i - 1]
-    if spends and admits[i] then
-      if kind[p] == BUCKET then write_bucket(i, p, key)
-      elseif kind[p] == WINDOW then write_window(i, p, key)
-      else write_leases(i, p, key, lease_id, now + act_after) end
-    elseif stepped[i] and mode ~= PEEK then
-      -- The one thing a denial writes: without it the limit would stand still until the clock is
-      -- where it was before it went back.
-      if kind[p] == BUCKET then call('HSET', key, 'ts', now_packed) else call('HSET', key, 'ws', now) end
+    if mode ~= PEEK then
+      if allowed == 1 and admits[i] then write(i, KEYS[first + i], lease_id, now + act_after)
+      elseif stepped[i] then rebase(i, KEYS[first + i]) end
     end
     out[size + 1] = wait[i]
-    out[size + 2], out[size + 3] = remaining_and_reset(i, p)
+    out[size + 2], out[size + 3] = remaining_and_reset(i, plan[i])
     size = size + 3
   end
-  first_key = first_key + limit_count
+end
+
+local first, arg_count = 0, #ARGV
+arg = arg + 1
+while arg <= arg_count do
+  local chain_count, mode = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
+  local longest, limit_count = tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+  local lends = false
+  arg = arg + 4
+  for i = 1, limit_count do
+    plan[i], cost[i] = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
+    if kind[plan[i]] == LEASES then lends = true end
+    arg = arg + 2
+  end
+  for _ = 1, chain_count do
+    decide(first, limit_count, mode, longest, lends and ARGV[arg])
+    if lends then arg = arg + 1 end
+    first = first + limit_count
+  end
 end
 return out

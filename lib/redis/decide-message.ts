@@ -30,7 +30,11 @@ export class UnreadableKeyError extends Error {
   override readonly name = 'UnreadableKeyError';
 }
 
-/** Writes chains for lua/decide.lua; every plan is described once, however many chains use it. */
+/**
+ * Writes chains for lua/decide.lua. Every plan is described once, and chains of one shape that follow
+ * each other are told by their keys alone: under load most are, and a batch of 32 two-plan chains
+ * takes 80 arguments instead of 340.
+ */
 export function encode(
   inquiries: readonly Inquiry[],
   keys: RedisKeys,
@@ -38,17 +42,20 @@ export function encode(
 ): DecideMessage {
   const plans: Plan[] = [];
   const names: string[] = [];
-  const chains: ScriptArgument[] = [];
-  for (const { limits, mode, maxWaitUs, leaseId } of inquiries) {
-    chains.push(MODES[mode], maxWaitUs, leaseId, limits.length);
-    for (const limit of limits) {
-      names.push(keys.nameOf(limit));
-      chains.push(indexOf(plans, limit.plan), limit.cost);
+  const shapes: ScriptArgument[] = [];
+  for (let from = 0; from < inquiries.length;) {
+    const to = endOfShape(inquiries, from);
+    writeShape(shapes, plans, inquiries[from]!, to - from);
+    const lends = inquiries[from]!.limits.some(({ plan }) => plan.kind === 'concurrency');
+    for (; from < to; from++) {
+      const { limits, leaseId } = inquiries[from]!;
+      for (const limit of limits) names.push(keys.nameOf(limit));
+      if (lends) shapes.push(leaseId);
     }
   }
   const args: ScriptArgument[] = [nowUs, plans.length];
   for (const plan of plans) args.push(...parametersOf(plan));
-  args.push(...chains);
+  for (const argument of shapes) args.push(argument);
   return { keys: names, args };
 }
 
@@ -58,12 +65,21 @@ export function decode(inquiries: readonly Inquiry[], reply: unknown): (Decision
   const atUs = numbers[0]!;
   let at = 1;
   return inquiries.map((inquiry) => {
-    const status = numbers[at++]!;
-    const limits = inquiry.limits.map((limit): LimitDecision => {
-      const [wait, remaining, resetUs] = numbers.slice(at, (at += NUMBERS_PER_LIMIT)) as Triple;
-      const waitUs = wait < 0 ? NEVER : wait;
-      return { limit, admits: admits(inquiry, limit.plan, waitUs), remaining, waitUs, resetUs };
-    });
+    const status = numbers[at]!;
+    const limits: LimitDecision[] = [];
+    at++;
+    for (const limit of inquiry.limits) {
+      const waitUs = numbers[at]! < 0 ? NEVER : numbers[at]!;
+      const [remaining, resetUs] = [numbers[at + 1]!, numbers[at + 2]!];
+      limits.push({
+        limit,
+        admits: admits(inquiry, limit.plan, waitUs),
+        remaining,
+        waitUs,
+        resetUs,
+      });
+      at += NUMBERS_PER_LIMIT;
+    }
     if (status === UNREADABLE) {
       return new UnreadableKeyError('A key holds something that is not a limit of ours.');
     }
@@ -72,7 +88,33 @@ export function decode(inquiries: readonly Inquiry[], reply: unknown): (Decision
   });
 }
 
-type Triple = [wait: number, remaining: number, reset: number];
+/** Where the chains that ask the same of the same plans end. */
+function endOfShape(inquiries: readonly Inquiry[], from: number): number {
+  const first = inquiries[from]!;
+  let to = from + 1;
+  while (to < inquiries.length && isOfShape(inquiries[to]!, first)) to++;
+  return to;
+}
+
+function isOfShape({ limits, mode, maxWaitUs }: Inquiry, shape: Inquiry): boolean {
+  if (mode !== shape.mode || maxWaitUs !== shape.maxWaitUs) return false;
+  if (limits.length !== shape.limits.length) return false;
+  for (let i = 0; i < limits.length; i++) {
+    const [one, other] = [limits[i]!, shape.limits[i]!];
+    if (one.plan !== other.plan || one.cost !== other.cost) return false;
+  }
+  return true;
+}
+
+function writeShape(
+  shapes: ScriptArgument[],
+  plans: Plan[],
+  { mode, maxWaitUs, limits }: Inquiry,
+  count: number,
+): void {
+  shapes.push(count, MODES[mode], maxWaitUs, limits.length);
+  for (const { plan, cost } of limits) shapes.push(indexOf(plans, plan), cost);
+}
 
 function parametersOf(plan: Plan): ScriptArgument[] {
   return [KINDS[plan.kind], plan.quota, ...rateOf(plan), plan.shadow ? 1 : 0];
