@@ -21,9 +21,9 @@ export const DECIDE = `--[[
     and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local ceil, floor = math.ceil, math.floor
+local KEYS, ARGV, ceil = KEYS, ARGV, math.ceil
 
-local BUCKET, WINDOW, LEASES = 1, 2, 3
+local BUCKET, LEASES = 1, 3
 local PEEK, RESERVE = 1, 2
 local NEVER = -1
 local SCHEMA = '1'
@@ -55,8 +55,8 @@ for p = 1, plan_count do
 end
 
 -- What the shape at hand asks and what was read of its chain, by the position of the limit.
-local plan, cost, wait, admits, level, stepped, expiry, current, previous, start =
-  {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
+local plan, cost = {}, {}
+local wait, admits, stepped, level, expiry, start, current, previous = {}, {}, {}, {}, {}, {}, {}, {}
 
 -- Tokens of a bucket that held \`tokens\` at \`since\`, at another time.
 local function tokens_at(p, tokens, since, at)
@@ -114,26 +114,24 @@ end
 local function read_bucket(i, p, key)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'x')
   if held.err or (held[3] and held[3] ~= SCHEMA) then return false end
-  local tokens, since = quota[p], now
+  local full = quota[p]
+  local tokens, since = full, now
   -- Anything that is not a number as we write it is taken for nothing, and written anew.
   if held[1] and held[2] and #held[1] == 8 and #held[2] == 8 then
     tokens, since = unpack('<d', held[1]), unpack('<i8', held[2])
-    if tokens ~= tokens or tokens > 1e15 or tokens < -1e15 then tokens, since = quota[p], now end
+    if not (tokens < 1e15 and tokens > -1e15) then tokens, since = full, now end
   end
-  stepped[i] = since - now > CLOCK_STEP
-  if stepped[i] then since = now end
-  local expires, held_quota = 0, quota[p]
+  if since - now > CLOCK_STEP then stepped[i], since = true, now end
+  local expires, held_quota = 0, full
   if held[4] and #held[4] == 16 then expires, held_quota = unpack('<i8d', held[4]) end
-  if held_quota ~= quota[p] then
+  if held_quota ~= full then
     expires = 0
     -- A bucket that was full when its plan grew is full of what the plan holds now.
-    if held_quota < quota[p] and tokens + (now - since) * a[p] / b[p] >= held_quota then
-      tokens = quota[p]
-    end
+    if held_quota < full and tokens + (now - since) * a[p] / b[p] >= held_quota then tokens = full end
   end
   local tokens_now = tokens_at(p, tokens, since, now)
   level[i], expiry[i] = tokens_now, expires
-  wait[i] = tokens_now + EPSILON < cost[i] and bucket_wait(p, tokens, since, cost[i]) or 0
+  if tokens_now + EPSILON < cost[i] then wait[i] = bucket_wait(p, tokens, since, cost[i]) end
   return true
 end
 
@@ -144,10 +142,8 @@ local function read_window(i, p, key)
   if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then
     since, cur, prev = now, 0, 0
   end
-  stepped[i] = since - now > CLOCK_STEP
-  if stepped[i] then since = now end
+  if since - now > CLOCK_STEP then stepped[i], since = true, now end
   start[i], current[i], previous[i] = window_at(p, since, cur, prev, now)
-  wait[i] = 0
   if not window_admits(p, since, cur, prev, cost[i], now) then
     wait[i] = window_wait(p, start[i], current[i], previous[i], cost[i])
   end
@@ -155,15 +151,15 @@ local function read_window(i, p, key)
 end
 
 local function read_leases(i, p, key, lease_id)
-  local held = pcall('ZCOUNT', key, '(' .. now_text, '+inf')
+  local after_now = '(' .. now_text
+  local held = pcall('ZCOUNT', key, after_now, '+inf')
   if type(held) == 'table' then return false end
   level[i] = quota[p] - held
-  wait[i], stepped[i] = 0, false
   if level[i] > 0 then return true end
   -- Taking a lease again that is held already takes no other slot.
   local ends = call('ZSCORE', key, lease_id)
   if ends and tonumber(ends) > now then return true end
-  local sure = call('ZRANGEBYSCORE', key, '(' .. now_text, '+inf', 'WITHSCORES', 'LIMIT', held - quota[p], 1)
+  local sure = call('ZRANGEBYSCORE', key, after_now, '+inf', 'WITHSCORES', 'LIMIT', held - quota[p], 1)
   wait[i] = tonumber(sure[2]) - now
   return true
 end
@@ -199,40 +195,31 @@ local function write_leases(i, p, key, lease_id, from)
   call('PEXPIRE', key, ceil((tonumber(last[2]) - now) / 1000) + keep_ms)
 end
 
-local function remaining_and_reset(i, p)
-  if kind[p] == BUCKET then
-    local left = floor(level[i] + EPSILON)
-    return left > 0 and left or 0, ceil((quota[p] - level[i]) * b[p] / a[p])
-  end
-  if kind[p] == WINDOW then
-    local left = quota[p] - current[i] - ceil(fading(p, start[i], previous[i], now) - EPSILON)
-    local reset = current[i] > 0 and start[i] + 2 * a[p] - now
-      or previous[i] > 0 and start[i] + a[p] - now or 0
-    return left > 0 and left or 0, reset
-  end
+-- What remains of position i, and when all of it is back.
+
+local function answer_bucket(i, p)
+  local left = level[i] + EPSILON
+  -- Rounded by \`%\`, down and up: calls of math.floor and math.ceil cost more than the rest of this.
+  left = left - left % 1
+  local missing = (level[i] - quota[p]) * b[p] / a[p]
+  return left > 0 and left or 0, missing % 1 - missing
+end
+
+local function answer_window(i, p)
+  local left = quota[p] - current[i] - ceil(fading(p, start[i], previous[i], now) - EPSILON)
+  local reset = current[i] > 0 and start[i] + 2 * a[p] - now
+    or previous[i] > 0 and start[i] + a[p] - now or 0
+  return left > 0 and left or 0, reset
+end
+
+local function answer_leases(i)
   return level[i] > 0 and level[i] or 0, 0
 end
 
--- Reads position i, and tells whether it could.
-local function read(i, key, mode, longest, lease_id)
-  local p, readable = plan[i], nil
-  if kind[p] == BUCKET then readable = read_bucket(i, p, key)
-  elseif kind[p] == WINDOW then readable = read_window(i, p, key)
-  else readable = read_leases(i, p, key, lease_id) end
-  if not readable then
-    wait[i], level[i], current[i], previous[i], start[i], stepped[i] = 0, 0, 0, 0, now, false
-  end
-  local w = wait[i]
-  admits[i] = w == 0 or (mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest)
-  return readable
-end
-
-local function write(i, key, lease_id, act_at)
-  local p = plan[i]
-  if kind[p] == BUCKET then write_bucket(i, p, key)
-  elseif kind[p] == WINDOW then write_window(i, p, key)
-  else write_leases(i, p, key, lease_id, act_at) end
-end
+local READ = { read_bucket, read_window, read_leases }
+local WRITE = { write_bucket, write_window, write_leases }
+local ANSWER = { answer_bucket, answer_window, answer_leases }
+local read, write, answer = {}, {}, {}
 
 -- The one thing a denial writes: without it the limit would stand still until the clock is where it
 -- was before it went back.
@@ -247,22 +234,30 @@ local out, size = { now }, 1
 local function decide(first, limit_count, mode, longest, lease_id)
   local allowed, readable, act_after = 1, true, 0
   for i = 1, limit_count do
-    if not read(i, KEYS[first + i], mode, longest, lease_id) then readable = false end
-    if not shadow[plan[i]] then
+    local p = plan[i]
+    wait[i], stepped[i] = 0, false
+    if not read[i](i, p, KEYS[first + i], lease_id) then
+      readable = false
+      level[i], start[i], current[i], previous[i] = 0, now, 0, 0
+    end
+    local w = wait[i]
+    admits[i] = w == 0 or (mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest)
+    if not shadow[p] then
       if not admits[i] then allowed = 0 end
-      if wait[i] > act_after then act_after = wait[i] end
+      if w > act_after then act_after = w end
     end
   end
   if not readable then allowed = 2 end
-  out[size + 1] = allowed
   size = size + 1
+  out[size] = allowed
   for i = 1, limit_count do
+    local p, key = plan[i], KEYS[first + i]
     if mode ~= PEEK then
-      if allowed == 1 and admits[i] then write(i, KEYS[first + i], lease_id, now + act_after)
-      elseif stepped[i] then rebase(i, KEYS[first + i]) end
+      if allowed == 1 and admits[i] then write[i](i, p, key, lease_id, now + act_after)
+      elseif stepped[i] then rebase(i, key) end
     end
     out[size + 1] = wait[i]
-    out[size + 2], out[size + 3] = remaining_and_reset(i, plan[i])
+    out[size + 2], out[size + 3] = answer[i](i, p)
     size = size + 3
   end
 end
@@ -276,7 +271,9 @@ while arg <= arg_count do
   arg = arg + 4
   for i = 1, limit_count do
     plan[i], cost[i] = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
-    if kind[plan[i]] == LEASES then lends = true end
+    local k = kind[plan[i]]
+    read[i], write[i], answer[i] = READ[k], WRITE[k], ANSWER[k]
+    if k == LEASES then lends = true end
     arg = arg + 2
   end
   for _ = 1, chain_count do
