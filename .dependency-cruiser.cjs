@@ -26,7 +26,13 @@ module.exports = {
       name: 'redis-imports-core',
       severity: 'error',
       from: { path: '^lib/redis' },
-      to: { pathNot: ['^lib/(core|redis)', '^(node:)?crypto$', 'node_modules/ioredis'] },
+      to: {
+        pathNot: [
+          '^lib/(core|redis)',
+          '^(node:)?(crypto|async_hooks)$',
+          'node_modules/(ioredis|cluster-key-slot)',
+        ],
+      },
     },
     {
       name: 'nobody-imports-the-index',

@@ -43,7 +43,7 @@ describe('the README', () => {
           rootDir: '../..',
           paths: { 'nestjs-floodgate': ['../../lib/index.ts'] },
         },
-        include: ['.'],
+        include: ['.', '../../lib/**/*.d.ts'],
         exclude: [],
       }),
     );

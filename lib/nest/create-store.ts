@@ -5,10 +5,14 @@ import { MemoryStore } from '../memory/memory-store.js';
 import { MonotonicClock } from '../memory/monotonic-clock.js';
 import type { RedisSource } from '../redis/connect.js';
 import { connect, waitForReady } from '../redis/connect.js';
+import { Deadline } from '../redis/deadline.js';
 import { DenyCache } from '../redis/deny-cache.js';
 import { FailSafeStore } from '../redis/fail-safe-store.js';
 import { RedisConnection } from '../redis/redis-connection.js';
+import { RedisKeys } from '../redis/redis-keys.js';
 import { RedisStore } from '../redis/redis-store.js';
+import { isCluster, serversOf } from '../redis/servers-of.js';
+import { SlotSplitStore } from '../redis/slot-split-store.js';
 import type { CheckedOptions } from './rate-limit-options.js';
 import { StoreHealthLogger } from './store-health.logger.js';
 
@@ -29,17 +33,23 @@ async function shared(
   local: LimitStore,
   { keyPrefix, deadlineMs, onStoreFailure, localShare, denyCache }: CheckedOptions,
 ): Promise<LimitStore> {
+  const nowMs = () => performance.now();
   const client = connect(source);
-  // What went wrong is told once, by the breaker; without a listener ioredis prints every attempt.
-  client.on('error', () => undefined);
-  const store = new RedisStore(client, { keyPrefix });
-  const failSafe = new FailSafeStore(store, local, new RedisConnection(client, store), {
-    deadlineMs,
+  const servers = serversOf(client);
+  const keys = new RedisKeys(keyPrefix);
+  const deadline = new Deadline(deadlineMs, nowMs);
+  const redis = new RedisStore(servers, { keyPrefix, deadline });
+  const connection = new RedisConnection(servers, redis, keys);
+  const listener = new StoreHealthLogger();
+  let store: LimitStore = new FailSafeStore(redis, local, connection, {
     onStoreFailure,
     localShare,
-    listener: new StoreHealthLogger(),
-    nowMs: () => performance.now(),
+    listener,
+    nowMs,
   });
+  if (isCluster(client)) {
+    store = new SlotSplitStore(store, (limit) => servers.slotOf(keys.nameOf(limit)));
+  }
   await waitForReady(client, START_TIMEOUT_MS);
-  return denyCache ? new DenyCache(failSafe, () => performance.now() * 1_000) : failSafe;
+  return denyCache ? new DenyCache(store, () => performance.now() * 1_000) : store;
 }

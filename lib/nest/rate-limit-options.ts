@@ -25,8 +25,8 @@ export interface RateLimitOptions {
   /** Where plans come from that `plans` does not name: a database, for instance. */
   readonly registry?: PlanRegistry;
   /**
-   * Shares limits between processes: a URL, options of ioredis, or an ioredis client, whose
-   * configuration is then used for a connection of our own.
+   * Shares limits between processes: a URL, options of ioredis (sentinels too), nodes of a cluster, or
+   * an ioredis client, whose configuration is then used for a connection of our own.
    */
   readonly redis?: RedisSource;
   /**
@@ -127,7 +127,7 @@ const CHECKS: {
 } = {
   plans: [isRecord, 'an object of plans by name'],
   registry: [(value) => value instanceof PlanRegistry, 'a PlanRegistry'],
-  redis: [isRedisSource, 'a URL, options of ioredis or an ioredis client'],
+  redis: [isRedisSource, 'a URL, options of ioredis, nodes of a cluster or an ioredis client'],
   keyPrefix: [
     (value) => typeof value === 'string' && /^[\w.:-]{1,100}$/.test(value),
     'letters, digits, "_", ".", ":" or "-"',
@@ -197,6 +197,7 @@ function checkOption(name: string, value: unknown): void {
 }
 
 function isRedisSource(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
   return typeof value === 'string' ? /^rediss?:\/\//.test(value) : isRecord(value);
 }
 

@@ -1,14 +1,26 @@
-/** Failures in a row after which the server is taken for dead. */
+import { outsideRequests } from './outside-requests.js';
+
+/** Failures in a row after which a server is taken for dead. */
 const FAILURES_TO_OPEN = 3;
 /** How often a dead server is tried, in the background. */
 const PROBE_INTERVAL_MS = 100;
 
 /** Hears about changes of state, never about single requests. */
 export interface HealthListener {
-  /** Limits are no longer shared. */
-  onDown(reason: string): void;
-  /** Limits are shared again. */
-  onUp(downMs: number, decidedWithout: number): void;
+  /** Limits that live on this server are no longer shared; '' where there is only one. */
+  onDown(node: string, reason: string): void;
+  /** They are shared again. */
+  onUp(node: string, downMs: number, decidedWithout: number): void;
+}
+
+/** What a breaker needs to know of the world. */
+export interface BreakerTies {
+  /** Tries the server; fails while it is down. */
+  readonly probe: () => Promise<unknown>;
+  /** Told when limits stop being shared, and when they are again. */
+  readonly onDown: (reason: string) => void;
+  readonly onUp: (downMs: number, decidedWithout: number) => void;
+  readonly nowMs: () => number;
 }
 
 /**
@@ -21,28 +33,21 @@ export class Breaker {
   #decidedWithout = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    private readonly probe: () => Promise<unknown>,
-    private readonly listener: HealthListener,
-    private readonly nowMs: () => number,
-  ) {}
+  constructor(private readonly ties: BreakerTies) {}
 
   get isOpen(): boolean {
     return this.#openedMs !== undefined;
-  }
-
-  succeed(): void {
-    this.#failures = 0;
   }
 
   /** Counts a failure; returns whether it was the one that opened the breaker. */
   fail(reason: string, forCertain = false): boolean {
     this.#failures++;
     if (this.isOpen || (!forCertain && this.#failures < FAILURES_TO_OPEN)) return false;
-    this.#openedMs = this.nowMs();
-    this.#decidedWithout = 0;
-    this.listener.onDown(reason);
-    this.#timer = setInterval(() => void this.#try(), PROBE_INTERVAL_MS).unref();
+    this.#openedMs = this.ties.nowMs();
+    this.ties.onDown(reason);
+    this.#timer = outsideRequests(() =>
+      setInterval(() => void this.#try(), PROBE_INTERVAL_MS).unref(),
+    );
     return true;
   }
 
@@ -57,7 +62,7 @@ export class Breaker {
 
   async #try(): Promise<void> {
     try {
-      await this.probe();
+      await this.ties.probe();
       this.#close();
     } catch {
       // Still down; the next probe comes by itself.
@@ -66,10 +71,9 @@ export class Breaker {
 
   #close(): void {
     if (this.#openedMs === undefined) return;
-    const downMs = this.nowMs() - this.#openedMs;
+    const downMs = this.ties.nowMs() - this.#openedMs;
     this.#openedMs = undefined;
-    this.#failures = 0;
-    clearInterval(this.#timer);
-    this.listener.onUp(downMs, this.#decidedWithout);
+    this.stop();
+    this.ties.onUp(downMs, this.#decidedWithout);
   }
 }

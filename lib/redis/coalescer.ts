@@ -1,12 +1,15 @@
 /** Something to be sent, and who waits for the answer. */
 interface Job<Question, Answer> {
   readonly question: Question;
+  readonly slot: number;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Sends questions together and answers each, in order. */
-export type SendTogether<Question, Answer> = (questions: readonly Question[]) => Promise<Answer[]>;
+/** Sends questions together and answers each, in order: with an Error where there is no answer. */
+export type SendTogether<Question, Answer> = (
+  questions: readonly Question[],
+) => Promise<readonly (Answer | Error)[]>;
 
 /**
  * Largest number of questions in one message. Larger ones keep the server busy while the client
@@ -15,35 +18,54 @@ export type SendTogether<Question, Answer> = (questions: readonly Question[]) =>
 const MAX_TOGETHER = 32;
 
 /**
- * Collects what is asked in one turn of the event loop and sends it together. A lone question goes
- * out in the same turn; several messages may be under way.
+ * Collects what is asked in one turn of the event loop and sends it together, slot by slot. A lone
+ * question goes out in the same turn; several messages may be under way.
  */
 export class Coalescer<Question, Answer> {
   #waiting: Job<Question, Answer>[] = [];
+  readonly #flush = (): void => {
+    const jobs = this.#waiting;
+    this.#waiting = [];
+    for (const ofSlot of bySlot(jobs)) {
+      for (let from = 0; from < ofSlot.length; from += MAX_TOGETHER) {
+        void this.#sendBatch(ofSlot.slice(from, from + MAX_TOGETHER));
+      }
+    }
+  };
 
   constructor(private readonly send: SendTogether<Question, Answer>) {}
 
-  ask(question: Question): Promise<Answer> {
+  ask(question: Question, slot: number): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
-      if (this.#waiting.length === 0) setImmediate(() => this.#flush());
-      this.#waiting.push({ question, resolve, reject });
+      if (this.#waiting.length === 0) setImmediate(this.#flush);
+      this.#waiting.push({ question, slot, resolve, reject });
     });
-  }
-
-  #flush(): void {
-    const jobs = this.#waiting;
-    this.#waiting = [];
-    for (let from = 0; from < jobs.length; from += MAX_TOGETHER) {
-      void this.#sendBatch(jobs.slice(from, from + MAX_TOGETHER));
-    }
   }
 
   async #sendBatch(jobs: readonly Job<Question, Answer>[]): Promise<void> {
     try {
       const answers = await this.send(jobs.map(({ question }) => question));
-      jobs.forEach(({ resolve }, i) => resolve(answers[i]!));
+      jobs.forEach((job, i) => settle(job, answers[i]!));
     } catch (error) {
       for (const { reject } of jobs) reject(error);
     }
   }
+}
+
+function settle<Answer>(job: Job<unknown, Answer>, answer: Answer | Error): void {
+  if (answer instanceof Error) job.reject(answer);
+  else job.resolve(answer);
+}
+
+/** Where there is one server all slots are one, and nothing is to be sorted. */
+function bySlot<J extends { readonly slot: number }>(jobs: readonly J[]): Iterable<readonly J[]> {
+  const first = jobs[0]!.slot;
+  if (jobs.every(({ slot }) => slot === first)) return [jobs];
+  const slots = new Map<number, J[]>();
+  for (const job of jobs) {
+    const ofSlot = slots.get(job.slot);
+    if (ofSlot) ofSlot.push(job);
+    else slots.set(job.slot, [job]);
+  }
+  return slots.values();
 }

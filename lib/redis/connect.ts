@@ -1,11 +1,18 @@
-import type { RedisOptions } from 'ioredis';
-import { Redis } from 'ioredis';
+import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
+import type { RedisClient } from './redis-servers.js';
+
+/** A cluster by some of its nodes, with options of ioredis. */
+export interface ClusterSource extends ClusterOptions {
+  readonly nodes: readonly ClusterNode[];
+}
 
 /**
- * Where Redis is: a URL, options of ioredis (sentinels included), or a client of yours, whose
- * configuration is then used for a connection of our own.
+ * Where Redis is: a URL, options of ioredis (sentinels included), nodes of a cluster, or a client of
+ * yours, whose configuration is then used for a connection of our own.
  */
-export type RedisSource = string | RedisOptions | Redis;
+export type RedisSource =
+  string | RedisOptions | readonly ClusterNode[] | ClusterSource | RedisClient;
 
 /**
  * With its defaults ioredis keeps commands of a dead server for over a minute, sends them again when
@@ -35,15 +42,37 @@ const SAFE_SENTINEL: RedisOptions = {
   sentinelRetryStrategy: () => 100,
 };
 
+const SAFE_CLUSTER: ClusterOptions = {
+  enableOfflineQueue: false,
+  // Under it, callers see MOVED for as long as a slot that moved shares a batch with others.
+  enableAutoPipelining: false,
+  scaleReads: 'master',
+  slotsRefreshTimeout: 500,
+  // Off by default, and then a master that hangs is asked for ever.
+  slotsRefreshInterval: 2_000,
+  // Anything but 0 sends again what may have been carried out.
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  retryDelayOnTryAgain: 20,
+  maxRedirections: 4,
+  clusterRetryStrategy: () => 100,
+  lazyConnect: false,
+};
+
 /** Opens a connection of our own, with options that make its failures short. */
-export function connect(source: RedisSource): Redis {
+export function connect(source: RedisSource): RedisClient {
   if (typeof source === 'string') return new Redis(source, SAFE);
-  const options: RedisOptions = source instanceof Redis ? source.options : source;
-  return new Redis({ ...options, ...SAFE, ...(options.sentinels ? SAFE_SENTINEL : {}) });
+  if (isList(source)) return connectCluster(source, {});
+  if ('isCluster' in source) return connectLike(source);
+  if ('nodes' in source) {
+    const { nodes, ...options } = source;
+    return connectCluster(nodes, options);
+  }
+  return connectServer(source);
 }
 
 /** Until the connection is usable, or the time is over: an application starts without Redis, too. */
-export async function waitForReady(client: Redis, milliseconds: number): Promise<void> {
+export async function waitForReady(client: RedisClient, milliseconds: number): Promise<void> {
   if (client.status === 'ready') return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
@@ -52,4 +81,24 @@ export async function waitForReady(client: Redis, milliseconds: number): Promise
       resolve();
     });
   });
+}
+
+/** Told by what it has rather than by its class: the application may have another copy of ioredis. */
+function connectLike(client: RedisClient): RedisClient {
+  if (!client.isCluster) return connectServer(client.options);
+  const { startupNodes } = client as unknown as { startupNodes: readonly ClusterNode[] };
+  return connectCluster(startupNodes, client.options);
+}
+
+function connectServer(options: RedisOptions): Redis {
+  return new Redis({ ...options, ...SAFE, ...(options.sentinels ? SAFE_SENTINEL : {}) });
+}
+
+function connectCluster(nodes: readonly ClusterNode[], options: ClusterOptions): Cluster {
+  const redisOptions = { ...options.redisOptions, ...SAFE };
+  return new Cluster([...nodes], { ...options, ...SAFE_CLUSTER, redisOptions });
+}
+
+function isList(source: RedisSource): source is readonly ClusterNode[] {
+  return Array.isArray(source);
 }

@@ -1,3 +1,5 @@
+import { outsideRequests } from './outside-requests.js';
+
 /** Someone who waits for an answer. */
 interface Waiter {
   readonly expiresMs: number;
@@ -14,7 +16,7 @@ export class DeadlineError extends Error {
  * to give up, and one timer serves everybody.
  */
 export class Deadline {
-  #waiters: Waiter[] = [];
+  readonly #waiters: Waiter[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -30,14 +32,18 @@ export class Deadline {
         expire: () => reject(new DeadlineError(`no answer within ${this.milliseconds} ms`)),
       };
       this.#waiters.push(waiter);
-      if (this.#timer === undefined) this.#timer = this.#startTimer(this.milliseconds);
+      if (this.#timer === undefined) this.#startTimer(this.milliseconds);
       const settle = () => (waiter.expire = undefined);
       answer.finally(settle).then(resolve, reject);
     });
   }
 
-  #startTimer(milliseconds: number): NodeJS.Timeout {
-    return setTimeout(() => this.#expire(), Math.max(1, milliseconds)).unref();
+  #startTimer(milliseconds: number): void {
+    this.#timer = outsideRequests(() =>
+      // When this process itself was busy, the answers of a healthy server wait to be read behind
+      // the timers: they get their turn before anybody gives up.
+      setTimeout(() => setImmediate(() => this.#expire()), Math.max(1, milliseconds)).unref(),
+    );
   }
 
   #expire(): void {
@@ -48,6 +54,7 @@ export class Deadline {
     const done = firstWaiting === -1 ? this.#waiters.length : firstWaiting;
     for (const { expire } of this.#waiters.splice(0, done)) expire?.();
     const next = this.#waiters[0];
-    this.#timer = next && this.#startTimer(next.expiresMs - nowMs);
+    if (next) this.#startTimer(next.expiresMs - nowMs);
+    else this.#timer = undefined;
   }
 }

@@ -4,7 +4,6 @@ import type { Decision, Inquiry, LimitDecision } from '../core/limit-store.js';
 import type { Plan } from '../core/plan.js';
 import type { ScriptArgument } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
-import type { RedisKeys } from './redis-keys.js';
 
 const ALLOWED = 1;
 /** A key holds something that is not ours, so that nothing can be decided. */
@@ -13,6 +12,12 @@ const UNREADABLE = 2;
 const KINDS = { 'token-bucket': 1, 'sliding-window': 2, concurrency: 3 } as const;
 const MODES = { take: 0, peek: 1, reserve: 2 } as const;
 const NUMBERS_PER_LIMIT = 3;
+
+/** A chain to decide, with the names of its keys. */
+export interface Question {
+  readonly inquiry: Inquiry;
+  readonly keys: readonly string[];
+}
 
 /** What lua/decide.lua takes. */
 export interface DecideMessage {
@@ -35,22 +40,19 @@ export class UnreadableKeyError extends Error {
  * each other are told by their keys alone: under load most are, and a batch of 32 two-plan chains
  * takes 80 arguments instead of 340.
  */
-export function encode(
-  inquiries: readonly Inquiry[],
-  keys: RedisKeys,
-  nowUs: string,
-): DecideMessage {
+export function encode(questions: readonly Question[], nowUs: string): DecideMessage {
   const plans: Plan[] = [];
   const names: string[] = [];
   const shapes: ScriptArgument[] = [];
-  for (let from = 0; from < inquiries.length;) {
-    const to = endOfShape(inquiries, from);
-    writeShape(shapes, plans, inquiries[from]!, to - from);
-    const lends = inquiries[from]!.limits.some(({ plan }) => plan.kind === 'concurrency');
+  for (let from = 0; from < questions.length;) {
+    const shape = questions[from]!.inquiry;
+    const lends = shape.limits.some(({ plan }) => plan.kind === 'concurrency');
+    const to = endOfShape(questions, from);
+    writeShape(shapes, plans, shape, to - from);
     for (; from < to; from++) {
-      const { limits, leaseId } = inquiries[from]!;
-      for (const limit of limits) names.push(keys.nameOf(limit));
-      if (lends) shapes.push(leaseId);
+      const { keys, inquiry } = questions[from]!;
+      for (const key of keys) names.push(key);
+      if (lends) shapes.push(inquiry.leaseId);
     }
   }
   const args: ScriptArgument[] = [nowUs, plans.length];
@@ -60,11 +62,11 @@ export function encode(
 }
 
 /** Reads the answer, strictly: a reply that is out of step must never pass for a decision. */
-export function decode(inquiries: readonly Inquiry[], reply: unknown): (Decision | Error)[] {
-  const numbers = wholeNumbers(reply, expectedLength(inquiries));
+export function decode(questions: readonly Question[], reply: unknown): (Decision | Error)[] {
+  const numbers = wholeNumbers(reply, expectedLength(questions));
   const atUs = numbers[0]!;
   let at = 1;
-  return inquiries.map((inquiry) => {
+  return questions.map(({ inquiry }) => {
     const status = numbers[at]!;
     const limits: LimitDecision[] = [];
     at++;
@@ -89,10 +91,10 @@ export function decode(inquiries: readonly Inquiry[], reply: unknown): (Decision
 }
 
 /** Where the chains that ask the same of the same plans end. */
-function endOfShape(inquiries: readonly Inquiry[], from: number): number {
-  const first = inquiries[from]!;
+function endOfShape(questions: readonly Question[], from: number): number {
+  const first = questions[from]!.inquiry;
   let to = from + 1;
-  while (to < inquiries.length && isOfShape(inquiries[to]!, first)) to++;
+  while (to < questions.length && isOfShape(questions[to]!.inquiry, first)) to++;
   return to;
 }
 
@@ -126,8 +128,8 @@ function indexOf(plans: Plan[], plan: Plan): number {
   return known === -1 ? plans.push(plan) : known + 1;
 }
 
-function expectedLength(inquiries: readonly Inquiry[]): number {
-  return inquiries.reduce((sum, { limits }) => sum + 1 + NUMBERS_PER_LIMIT * limits.length, 1);
+function expectedLength(questions: readonly Question[]): number {
+  return questions.reduce((sum, { keys }) => sum + 1 + NUMBERS_PER_LIMIT * keys.length, 1);
 }
 
 function wholeNumbers(reply: unknown, length: number): number[] {

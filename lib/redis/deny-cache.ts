@@ -1,3 +1,5 @@
+import type { Awaitable } from '../core/awaitable.js';
+import { isPending } from '../core/awaitable.js';
 import type {
   Decision,
   HeldLease,
@@ -34,13 +36,14 @@ export class DenyCache extends LimitStore {
     super();
   }
 
-  override async decide(inquiry: Inquiry): Promise<Decision> {
+  override decide(inquiry: Inquiry): Awaitable<Decision> {
     const askedUs = this.nowUs();
     const denial = inquiry.mode === 'take' ? this.#find(inquiry, askedUs) : undefined;
     if (denial) return again(denial, askedUs);
-    const decision = await this.store.decide(inquiry);
-    if (!decision.allowed && decision.failure === undefined) this.#remember(decision, askedUs);
-    return decision;
+    const deciding = this.store.decide(inquiry);
+    return isPending(deciding)
+      ? deciding.then((decision) => this.#note(decision, askedUs))
+      : this.#note(deciding, askedUs);
   }
 
   override async giveBack(returned: Return): Promise<void> {
@@ -75,6 +78,11 @@ export class DenyCache extends LimitStore {
       if (isSameChain(denial.decision.limits, limits)) return denial;
     }
     return undefined;
+  }
+
+  #note(decision: Decision, askedUs: number): Decision {
+    if (!decision.allowed && decision.failure === undefined) this.#remember(decision, askedUs);
+    return decision;
   }
 
   /** From when it was asked, not answered: the wait had begun by then, so it is never too long. */

@@ -1,25 +1,26 @@
+import type { Awaitable } from '../core/awaitable.js';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import type { HealthListener } from './breaker.js';
 import { Breaker } from './breaker.js';
-import { Deadline } from './deadline.js';
 import { MalformedReplyError, UnreadableKeyError } from './decide-message.js';
+import { reasonOf } from './last-error.js';
 
 /** What the store that may fail can tell and be told beside its port. */
 export interface Connection {
-  /** Whether a command would be sent now. */
-  isReady(): boolean;
+  /** The server that holds a limit; '' where there is only one. */
+  nodeOf(limit: Limit): string;
+  /** Why nothing would be sent now; undefined when it would. */
+  whyNotReady(): string | undefined;
   /** Drops a socket that may be out of step, and connects anew. */
-  reconnect(): void;
-  /** Writes something harmless, to see whether the store can. */
-  probe(): Promise<unknown>;
+  reconnect(node: string): void;
+  /** Writes something harmless beside a limit, to see whether its server can. */
+  probe(beside: Limit): Promise<unknown>;
 }
 
 /** How to live without the store. */
 export interface FailSafeOptions {
-  /** Longest that a decision waits for the store, in milliseconds. */
-  readonly deadlineMs: number;
   /** What happens to plans that do not say. */
   readonly onStoreFailure: FailurePolicy;
   /** The share of a plan that one process enforces alone, more than 0, up to 1. */
@@ -32,12 +33,12 @@ export interface FailSafeOptions {
 const FAULTS_OF_A_KEY = /^(WRONGTYPE|ERR user_script|ERR Error running script)/;
 
 /**
- * Bounds what a failing store can do to callers. None waits longer than the deadline, none waits at
- * all once the store is known to be down, and nothing is sent twice.
+ * Bounds what a failing store can do to callers: none waits once a server is known to be down, and
+ * nothing is sent twice. Every server has a breaker of its own, which exists while it is in trouble.
  */
 export class FailSafeStore extends LimitStore {
-  readonly #deadline: Deadline;
-  readonly #breaker: Breaker;
+  readonly #breakers = new Map<string, Breaker>();
+  readonly #shares = new WeakMap<Plan, Plan>();
 
   constructor(
     private readonly store: LimitStore,
@@ -46,97 +47,134 @@ export class FailSafeStore extends LimitStore {
     private readonly options: FailSafeOptions,
   ) {
     super();
-    const { deadlineMs, listener, nowMs } = options;
-    this.#deadline = new Deadline(deadlineMs, nowMs);
-    this.#breaker = new Breaker(() => this.#probe(), listener, nowMs);
   }
 
-  override async decide(inquiry: Inquiry): Promise<Decision> {
-    if (!this.#isReachable()) return this.#decideWithout(inquiry);
-    try {
-      const decision = await this.#within(this.store.decide(inquiry));
-      this.#breaker.succeed();
-      return decision;
-    } catch (error) {
-      this.#judge(error);
-      this.#takeBackLease(inquiry);
-      return this.#decideWithout(inquiry);
-    }
+  override decide(inquiry: Inquiry): Awaitable<Decision> {
+    const first = inquiry.limits[0]!;
+    if (!this.#isReachable(first)) return this.#decideWithout(inquiry);
+    return Promise.resolve(this.store.decide(inquiry)).then(
+      (decision) => {
+        this.#succeed(first);
+        return decision;
+      },
+      (error: unknown) => {
+        this.#judge(error, first);
+        this.#takeBackLease(inquiry);
+        return this.#decideWithout(inquiry);
+      },
+    );
   }
 
   /** Never fails: what cannot be given back comes back by itself, in time. */
   override async giveBack(returned: Return): Promise<void> {
     await this.local.giveBack(returned);
-    if (!this.#isReachable()) return;
-    await this.#within(this.store.giveBack(returned)).catch((error: unknown) => this.#judge(error));
+    const first = limitsOf(returned)[0];
+    if (!first || !this.#isReachable(first)) return;
+    try {
+      await this.store.giveBack(returned);
+    } catch (error) {
+      this.#judge(error, first);
+    }
   }
 
   /** A lease whose fate is unknown is kept: it is renewed again before it ends, or it ends. */
   override async renew(leases: readonly HeldLease[]): Promise<readonly boolean[]> {
     const locally = await this.local.renew(leases);
-    if (!this.#isReachable()) return leases.map(() => true);
+    const first = leases[0]?.limits[0];
+    if (!first || !this.#isReachable(first)) return leases.map(() => true);
     try {
-      const shared = await this.#within(this.store.renew(leases));
+      const shared = await this.store.renew(leases);
       return shared.map((held, i) => held || locally[i] === true);
     } catch (error) {
-      this.#judge(error);
+      this.#judge(error, first);
       return leases.map(() => true);
     }
   }
 
   override async reset(limits: readonly Limit[]): Promise<void> {
     await this.local.reset(limits);
-    await this.#within(this.store.reset(limits));
+    await this.store.reset(limits);
   }
 
   override async close(): Promise<void> {
-    this.#breaker.stop();
+    for (const breaker of this.#breakers.values()) breaker.stop();
     await this.store.close();
   }
 
-  #isReachable(): boolean {
-    if (this.#breaker.isOpen) return false;
-    if (this.connection.isReady()) return true;
-    this.#breaker.fail('there is no connection', true);
+  /** Where nothing is in trouble, which server it is need not be found out. */
+  #isReachable(limit: Limit): boolean {
+    const obstacle = this.connection.whyNotReady();
+    if (obstacle === undefined && this.#breakers.size === 0) return true;
+    const node = this.connection.nodeOf(limit);
+    if (this.#breakers.get(node)?.isOpen) return false;
+    if (obstacle === undefined) return true;
+    this.#breakerOf(node, limit).fail(obstacle, true);
     return false;
   }
 
-  #within<T>(answer: T | Promise<T>): Promise<T> {
-    return this.#deadline.within(Promise.resolve(answer));
+  #succeed(limit: Limit): void {
+    if (this.#breakers.size === 0) return;
+    const node = this.connection.nodeOf(limit);
+    // An open one is closed by its probe alone.
+    if (this.#breakers.get(node)?.isOpen === false) this.#breakers.delete(node);
   }
 
-  async #probe(): Promise<void> {
-    if (!this.connection.isReady()) throw new Error('there is no connection');
-    await this.#within(this.connection.probe());
+  #breakerOf(node: string, limit: Limit): Breaker {
+    let breaker = this.#breakers.get(node);
+    if (!breaker) this.#breakers.set(node, (breaker = this.#newBreaker(node, limit)));
+    return breaker;
+  }
+
+  #newBreaker(node: string, limit: Limit): Breaker {
+    const { listener, nowMs } = this.options;
+    return new Breaker({
+      probe: () => this.#probe(limit),
+      onDown: (reason) => listener.onDown(node, reason),
+      onUp: (downMs, decidedWithout) => {
+        this.#breakers.delete(node);
+        listener.onUp(node, downMs, decidedWithout);
+      },
+      nowMs,
+    });
+  }
+
+  async #probe(limit: Limit): Promise<void> {
+    const obstacle = this.connection.whyNotReady();
+    if (obstacle !== undefined) throw new Error(obstacle);
+    await this.connection.probe(limit);
   }
 
   /** A fault of one key says nothing about the server, or one poisoned key would end all limits. */
-  #judge(error: unknown): void {
+  #judge(error: unknown, limit: Limit): void {
     const { message } = error as Error;
     if (error instanceof UnreadableKeyError || FAULTS_OF_A_KEY.test(message)) return;
-    // Only its first words: what follows can name keys.
-    const reason = message.split(/[:'"]/)[0]!.slice(0, 80);
-    const opened = this.#breaker.fail(reason);
+    const node = this.connection.nodeOf(limit);
+    const opened = this.#breakerOf(node, limit).fail(reasonOf(error));
     // A socket that answered nonsense, or not at all, may hand out answers meant for others.
-    if (opened || error instanceof MalformedReplyError) this.connection.reconnect();
+    if (opened || error instanceof MalformedReplyError) this.connection.reconnect(node);
   }
 
   /** The acquire may be carried out after all, later; this comes behind it on the same socket. */
   #takeBackLease({ limits, leaseId }: Inquiry): void {
     const lent = limits.filter(({ plan }) => plan.kind === 'concurrency');
-    if (lent.length === 0 || !this.connection.isReady()) return;
+    if (lent.length === 0 || this.connection.whyNotReady() !== undefined) return;
     const taking = this.store.giveBack({ kind: 'release', limits: lent, leaseId });
     Promise.resolve(taking).catch(() => undefined);
   }
 
-  async #decideWithout(inquiry: Inquiry): Promise<Decision> {
-    this.#breaker.countDecision();
+  #decideWithout(inquiry: Inquiry): Awaitable<Decision> {
+    if (this.#breakers.size > 0) {
+      this.#breakers.get(this.connection.nodeOf(inquiry.limits[0]!))?.countDecision();
+    }
     const under = (policy: FailurePolicy) =>
       inquiry.limits.filter(({ plan }) => this.#policyOf(plan) === policy);
     // A shadow plan never denies, not even for want of an answer.
     if (under('closed').some(({ plan }) => !plan.shadow)) return failed('closed');
     const limits = under('local');
-    if (limits.length === 0) return failed('open');
+    return limits.length === 0 ? failed('open') : this.#decideLocally(inquiry, limits);
+  }
+
+  async #decideLocally(inquiry: Inquiry, limits: readonly Limit[]): Promise<Decision> {
     const shares = limits.map((limit) => ({ ...limit, plan: this.#shareOf(limit.plan) }));
     return { ...(await this.local.decide({ ...inquiry, limits: shares })), failure: 'local' };
   }
@@ -148,11 +186,23 @@ export class FailSafeStore extends LimitStore {
   #shareOf(plan: Plan): Plan {
     const { localShare } = this.options;
     if (localShare === 1) return plan;
-    const quota = Math.max(1, Math.floor(plan.quota * localShare));
-    return plan.kind === 'token-bucket'
-      ? { ...plan, quota, refill: plan.refill * localShare }
-      : { ...plan, quota };
+    let share = this.#shares.get(plan);
+    if (!share) this.#shares.set(plan, (share = shareOf(plan, localShare)));
+    return share;
   }
+}
+
+function shareOf(plan: Plan, localShare: number): Plan {
+  const quota = Math.max(1, Math.floor(plan.quota * localShare));
+  return plan.kind === 'token-bucket'
+    ? { ...plan, quota, refill: plan.refill * localShare }
+    : { ...plan, quota };
+}
+
+function limitsOf(returned: Return): readonly Limit[] {
+  return returned.kind === 'cancel'
+    ? returned.decision.limits.map(({ limit }) => limit)
+    : returned.limits;
 }
 
 function failed(failure: 'open' | 'closed'): Decision {

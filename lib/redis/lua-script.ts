@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import type { RedisServers } from './redis-servers.js';
 
 /**
  * A script that Redis knows by its hash. A server that has forgotten it, by SCRIPT FLUSH, a restart
@@ -12,13 +12,14 @@ export class LuaScript {
     this.#sha = createHash('sha1').update(source).digest('hex');
   }
 
-  async run(client: Redis, keys: readonly string[], args: readonly ScriptArgument[]) {
+  async run(servers: RedisServers, keys: readonly string[], args: readonly ScriptArgument[]) {
+    const { client } = servers;
     try {
       return await client.evalsha(this.#sha, keys.length, ...keys, ...args);
     } catch (error) {
       if (!isUnknownScript(error)) throw error;
     }
-    await client.script('LOAD', this.source);
+    await servers.load(this.source, servers.slotOf(keys[0]!));
     return client.evalsha(this.#sha, keys.length, ...keys, ...args);
   }
 }

@@ -14,8 +14,24 @@ const PLAIN = /^[\w.:@/+=~,-]{1,120}$/;
 export class RedisKeys {
   constructor(private readonly prefix: string = DEFAULT_KEY_PREFIX) {}
 
-  nameOf({ plan, key }: Limit): string {
-    const name = `${this.prefix}:${plan.name}:{${tagOf(key)}}`;
+  nameOf(limit: Limit): string {
+    return this.#name(limit, tagOf(limit.key));
+  }
+
+  /** The keys of a chain. Most chains are about one key, whose tag is then made once. */
+  namesOf(limits: readonly Limit[]): string[] {
+    const names: string[] = [];
+    let key: string | undefined;
+    let tag = '';
+    for (const limit of limits) {
+      if (limit.key !== key) tag = tagOf((key = limit.key));
+      names.push(this.#name(limit, tag));
+    }
+    return names;
+  }
+
+  #name({ plan }: Limit, tag: string): string {
+    const name = `${this.prefix}:${plan.name}:{${tag}}`;
     // A set of leases never meets the hash of a plan that was of another kind before.
     return plan.kind === 'concurrency' ? `${name}:leases` : name;
   }

@@ -1,18 +1,22 @@
-import type { Redis } from 'ioredis';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
 import { Coalescer } from './coalescer.js';
+import type { Deadline } from './deadline.js';
+import type { Question } from './decide-message.js';
 import { decode, encode } from './decide-message.js';
 import { DECIDE, GIVE_BACK, RENEW } from './lua.js';
 import type { ScriptArgument } from './lua-script.js';
 import { LuaScript } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 import { RedisKeys } from './redis-keys.js';
+import type { RedisServers } from './redis-servers.js';
 
 /** What the store can be told. */
 export interface RedisStoreOptions {
   /** Stands before every key. */
   readonly keyPrefix?: string | undefined;
+  /** Bounds how long an answer is waited for. */
+  readonly deadline?: Deadline | undefined;
   /** The time to decide by instead of the server's, in microseconds: for tests. */
   readonly nowUs?: (() => number) | undefined;
 }
@@ -21,30 +25,32 @@ const ACTIONS = { refundBucket: 1, refundWindow: 2, release: 3, cancelBucket: 4 
 
 /**
  * Remembers in Redis, shared by all processes. A chain is decided by one script in one round trip;
- * chains that are decided in the same turn of the event loop travel together.
+ * chains that are decided in the same turn of the event loop travel together. On a cluster, all keys
+ * of one call have to live in one slot: see SlotSplitStore.
  */
 export class RedisStore extends LimitStore {
   readonly #decide = new LuaScript(DECIDE);
   readonly #giveBack = new LuaScript(GIVE_BACK);
   readonly #renew = new LuaScript(RENEW);
   readonly #keys: RedisKeys;
+  readonly #deadline: Deadline | undefined;
   readonly #nowUs: (() => number) | undefined;
-  readonly #coalescer: Coalescer<Inquiry, Decision | Error>;
+  readonly #coalescer: Coalescer<Question, Decision>;
 
   constructor(
-    private readonly client: Redis,
+    private readonly servers: RedisServers,
     options: RedisStoreOptions = {},
   ) {
     super();
     this.#keys = new RedisKeys(options.keyPrefix);
+    this.#deadline = options.deadline;
     this.#nowUs = options.nowUs;
-    this.#coalescer = new Coalescer((inquiries) => this.#decideTogether(inquiries));
+    this.#coalescer = new Coalescer((questions) => this.#decideTogether(questions));
   }
 
-  override async decide(inquiry: Inquiry): Promise<Decision> {
-    const decided = await this.#coalescer.ask(inquiry);
-    if (decided instanceof Error) throw decided;
-    return decided;
+  override decide(inquiry: Inquiry): Promise<Decision> {
+    const keys = this.#keys.namesOf(inquiry.limits);
+    return this.#coalescer.ask({ inquiry, keys }, this.servers.slotOf(keys[0]!));
   }
 
   override async giveBack(returned: Return): Promise<void> {
@@ -55,7 +61,7 @@ export class RedisStore extends LimitStore {
       const leaseId = returned.kind === 'refund' ? '' : returned.leaseId;
       args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
     }
-    if (keys.length > 0) await this.#giveBack.run(this.client, keys, args);
+    if (keys.length > 0) await this.#run(this.#giveBack, keys, args);
   }
 
   override async renew(leases: readonly HeldLease[]): Promise<boolean[]> {
@@ -67,7 +73,7 @@ export class RedisStore extends LimitStore {
         args.push(leaseId, rateOf(limit.plan)[0]);
       }
     }
-    const renewed = keys.length > 0 ? await this.#renew.run(this.client, keys, args) : [];
+    const renewed = keys.length > 0 ? await this.#run(this.#renew, keys, args) : [];
     let at = 0;
     return leases.map(({ limits }) =>
       (renewed as number[]).slice(at, (at += limits.length)).every((held) => held === 1),
@@ -75,18 +81,26 @@ export class RedisStore extends LimitStore {
   }
 
   override async reset(limits: readonly Limit[]): Promise<void> {
-    const keys = limits.map((limit) => this.#keys.nameOf(limit));
-    if (keys.length > 0) await this.client.del(...keys);
+    if (limits.length > 0) await this.#within(this.servers.client.del(this.#keys.namesOf(limits)));
   }
 
   /** Ends the connection, which is its own. */
   override close(): void {
-    this.client.disconnect();
+    this.servers.client.disconnect();
   }
 
-  async #decideTogether(inquiries: readonly Inquiry[]): Promise<(Decision | Error)[]> {
-    const { keys, args } = encode(inquiries, this.#keys, this.#time());
-    return decode(inquiries, await this.#decide.run(this.client, keys, args));
+  async #decideTogether(questions: readonly Question[]): Promise<(Decision | Error)[]> {
+    const { keys, args } = encode(questions, this.#time());
+    return decode(questions, await this.#run(this.#decide, keys, args));
+  }
+
+  #run(script: LuaScript, keys: string[], args: ScriptArgument[]): Promise<unknown> {
+    return this.#within(script.run(this.servers, keys, args));
+  }
+
+  /** One bound for all that travels together: each on its own would cost every decision a promise. */
+  #within<T>(answer: Promise<T>): Promise<T> {
+    return this.#deadline ? this.#deadline.within(answer) : answer;
   }
 
   #time(): string {

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
 import type { Decision, Inquiry, LimitStore, Return } from '../../lib/core/limit-store.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
+import type { RedisServers } from '../../lib/redis/redis-servers.js';
+import { serversOf } from '../../lib/redis/servers-of.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 
@@ -39,9 +41,11 @@ const step = fc.record({
 });
 
 let client: Redis;
+let servers: RedisServers;
 
 beforeAll(() => {
   client = new Redis(process.env['TEST_REDIS_URL']!);
+  servers = serversOf(client);
 });
 
 afterAll(async () => {
@@ -63,7 +67,7 @@ it('decides in Redis as it does in memory, whatever the sequence', async () => {
   const same = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
     const clock = new FakeClock(1_800_000_000_000_007);
     const memory: LimitStore = new MemoryStore(clock);
-    const redis: LimitStore = new RedisStore(client, { nowUs: () => clock.nowUs() });
+    const redis: LimitStore = new RedisStore(servers, { nowUs: () => clock.nowUs() });
     const world = randomUUID();
     let number = 0;
     for (const { plans, key, cost, mode, maxWaitUs, pauseUs, back } of steps) {

@@ -1,14 +1,18 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
+import type { RedisServers } from '../../lib/redis/redis-servers.js';
+import { serversOf } from '../../lib/redis/servers-of.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
 import { limitStoreContract } from '../contract/limit-store.contract.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 let client: Redis;
+let servers: RedisServers;
 
 beforeAll(() => {
   client = new Redis(process.env['TEST_REDIS_URL']!);
+  servers = serversOf(client);
 });
 
 afterAll(async () => {
@@ -23,14 +27,14 @@ afterAll(async () => {
 limitStoreContract('a Redis store', () => {
   const clock = new FakeClock(1_800_000_000_000_003);
   return {
-    store: new RedisStore(client, { nowUs: () => clock.nowUs() }),
+    store: new RedisStore(servers, { nowUs: () => clock.nowUs() }),
     advanceUs: (us) => clock.advanceUs(us),
     close: () => undefined,
   };
 });
 
 it('decides by the time of the server when it is told none', async () => {
-  const store = new RedisStore(client);
+  const store = new RedisStore(servers);
   const before = Date.now();
   const { atUs } = await store.decide({
     limits: [

@@ -1,0 +1,29 @@
+import type { RedisClient } from './redis-servers.js';
+
+/**
+ * Remembers why a client could not connect. Also keeps ioredis from printing every attempt, which it
+ * does when nobody listens.
+ */
+export class LastError {
+  #reason = 'there is no connection';
+
+  constructor(client: RedisClient) {
+    client.on('error', (error: unknown) => {
+      this.#reason = reasonOf(error);
+    });
+  }
+
+  get reason(): string {
+    return this.#reason;
+  }
+}
+
+/**
+ * What went wrong in a few words, for logs: the code of the system or of Redis and what follows up to
+ * the first quotation mark or colon, behind which keys, names and scripts may come.
+ */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (typeof code === 'string') return code;
+  return String(message).split(/[:'"]/)[0]!.slice(0, 80);
+}

@@ -1,0 +1,162 @@
+import { longestWaitUs } from '../core/admission.js';
+import type { Awaitable } from '../core/awaitable.js';
+import type {
+  Decision,
+  HeldLease,
+  Inquiry,
+  Limit,
+  LimitDecision,
+  Return,
+} from '../core/limit-store.js';
+import { LimitStore } from '../core/limit-store.js';
+
+/** Tells which limits live in one slot of the cluster. */
+export type SlotOf = (limit: Limit) => number;
+
+/**
+ * Decides chains whose keys live in different slots of a cluster, where no script can see them all:
+ * slot by slot, the narrowest first, and what was taken is given back when a later one denies. So a
+ * denied chain is charged for a moment, but never for good, and nothing is admitted too many.
+ * Chains of one slot, which are those of one key, pass through untouched.
+ */
+export class SlotSplitStore extends LimitStore {
+  /** What each slot decided, for a cancel: every server has a clock of its own. */
+  readonly #parts = new WeakMap<Decision, readonly Decision[]>();
+
+  constructor(
+    private readonly store: LimitStore,
+    private readonly slotOf: SlotOf,
+  ) {
+    super();
+  }
+
+  override decide(inquiry: Inquiry): Awaitable<Decision> {
+    const { limits } = inquiry;
+    if (limits.every(({ key }) => key === limits[0]!.key)) return this.store.decide(inquiry);
+    const groups = this.#group(limits);
+    if (groups.length === 1) return this.store.decide(inquiry);
+    return inquiry.mode === 'peek'
+      ? this.#peek(inquiry, groups)
+      : this.#take(inquiry, groups.sort(byNarrowness));
+  }
+
+  override async giveBack(returned: Return): Promise<void> {
+    if (returned.kind === 'cancel') {
+      const parts = this.#parts.get(returned.decision) ?? this.#split(returned.decision);
+      await all(parts, (decision) => this.store.giveBack({ ...returned, decision }));
+    } else {
+      const groups = this.#group(returned.limits);
+      await all(groups, (limits) => this.store.giveBack({ ...returned, limits }));
+    }
+  }
+
+  override async renew(leases: readonly HeldLease[]): Promise<readonly boolean[]> {
+    const slots = new Map<number, { lease: HeldLease; index: number }[]>();
+    leases.forEach(({ leaseId, limits }, index) => {
+      for (const limit of limits) {
+        const ofSlot = listOf(slots, this.slotOf(limit));
+        ofSlot.push({ lease: { leaseId, limits: [limit] }, index });
+      }
+    });
+    const held = leases.map(() => true);
+    await all([...slots.values()], async (ofSlot) => {
+      const answers = await this.store.renew(ofSlot.map(({ lease }) => lease));
+      ofSlot.forEach(({ index }, i) => (held[index] &&= answers[i] === true));
+    });
+    return held;
+  }
+
+  override async reset(limits: readonly Limit[]): Promise<void> {
+    await all(this.#group(limits), (group) => this.store.reset(group));
+  }
+
+  override close(): Awaitable<void> {
+    return this.store.close();
+  }
+
+  async #take(inquiry: Inquiry, groups: readonly (readonly Limit[])[]): Promise<Decision> {
+    const taken: Decision[] = [];
+    for (const limits of groups) {
+      const decision = await this.store.decide({ ...inquiry, limits });
+      if (!decision.allowed) return this.#deny(inquiry, groups, taken, decision);
+      taken.push(decision);
+    }
+    const merged = merge(inquiry, taken);
+    this.#parts.set(merged, taken);
+    return merged;
+  }
+
+  /** Gives back what the slots before took, once; the others are only looked at, for the answer. */
+  async #deny(
+    inquiry: Inquiry,
+    groups: readonly (readonly Limit[])[],
+    taken: readonly Decision[],
+    denial: Decision,
+  ): Promise<Decision> {
+    await all(taken, (decision) => this.#undo(inquiry, decision));
+    const others = groups.filter((_, i) => i !== taken.length);
+    const seen = await all(others, (limits) =>
+      this.store.decide({ ...inquiry, mode: 'peek', limits }),
+    );
+    return merge(inquiry, [denial, ...seen]);
+  }
+
+  /** Without an answer nothing is known to have been taken, and the decision lists no limits. */
+  async #undo({ mode, leaseId }: Inquiry, decision: Decision): Promise<void> {
+    if (mode === 'reserve') return this.store.giveBack({ kind: 'cancel', decision, leaseId });
+    const charged = decision.limits.filter(({ admits }) => admits).map(({ limit }) => limit);
+    const lent = charged.filter(({ plan }) => plan.kind === 'concurrency');
+    await this.store.giveBack({ kind: 'refund', limits: charged });
+    await this.store.giveBack({ kind: 'release', limits: lent, leaseId });
+  }
+
+  async #peek(inquiry: Inquiry, groups: readonly (readonly Limit[])[]): Promise<Decision> {
+    return merge(inquiry, await all(groups, (limits) => this.store.decide({ ...inquiry, limits })));
+  }
+
+  #split(decision: Decision): Decision[] {
+    const slots = new Map<number, LimitDecision[]>();
+    for (const one of decision.limits) listOf(slots, this.slotOf(one.limit)).push(one);
+    return [...slots.values()].map((limits) => ({ ...decision, limits }));
+  }
+
+  #group(limits: readonly Limit[]): (readonly Limit[])[] {
+    const slots = new Map<number, Limit[]>();
+    for (const limit of limits) listOf(slots, this.slotOf(limit)).push(limit);
+    return [...slots.values()];
+  }
+}
+
+/** One answer out of several; in the order of the inquiry, where there are answers. */
+function merge({ limits: asked }: Inquiry, parts: readonly Decision[]): Decision {
+  const position = ({ limit }: LimitDecision) =>
+    asked.findIndex(({ plan, key }) => plan.name === limit.plan.name && key === limit.key);
+  const limits = parts
+    .flatMap((part) => part.limits)
+    .sort((one, other) => position(one) - position(other));
+  const denial = parts.find((part) => !part.allowed);
+  const allowed = denial === undefined;
+  const waitUs = Math.max(longestWaitUs(limits, allowed), denial?.waitUs ?? 0);
+  const merged: Decision = { allowed, waitUs, atUs: parts[0]!.atUs, limits };
+  const failure = (denial ?? parts.find((part) => part.failure !== undefined))?.failure;
+  return failure === undefined ? merged : { ...merged, failure };
+}
+
+/** What a caller is likelier to have used up comes first: least is given back then. */
+function byNarrowness(one: readonly Limit[], other: readonly Limit[]): number {
+  return smallestQuota(one) - smallestQuota(other);
+}
+
+function smallestQuota(limits: readonly Limit[]): number {
+  return Math.min(...limits.map(({ plan }) => plan.quota));
+}
+
+function all<T, R>(items: readonly T[], work: (item: T) => Awaitable<R>): Promise<R[]> {
+  return Promise.all(items.map(async (item) => work(item)));
+}
+
+function listOf<T>(lists: Map<number, T[]>, key: number): T[] {
+  let list = lists.get(key);
+  if (!list) lists.set(key, (list = []));
+  return list;
+}
