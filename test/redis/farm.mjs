@@ -17,10 +17,10 @@ export function createFarm() {
   const children = new Set();
 
   /** Starts a server and waits until it listens. */
-  async function start(port, extra = []) {
+  async function start(port, extra = [], env = {}) {
     const home = mkdtempSync(join(folder, 'server-'));
     const options = ['--port', String(port), '--bind', '127.0.0.1', '--dir', home];
-    const child = launch([...options, '--save', '', '--appendonly', 'no', ...extra]);
+    const child = launch([...options, '--save', '', '--appendonly', 'no', ...extra], env);
     await until(`redis on port ${port}`, () => {
       if (child.exitCode !== null) throw new Error(`redis ended: ${child.log()}`);
       return isOpen(port);
@@ -28,9 +28,12 @@ export function createFarm() {
     return child;
   }
 
-  function launch(args) {
+  function launch(args, env = {}) {
     const [command, ...rest] = [...DIES_WITH_PARENT, server.bin, ...args];
-    const child = spawn(command, rest, { env: server.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, rest, {
+      env: { ...server.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let log = '';
     const keep = (chunk) => (log = (log + chunk).slice(-4_000));
     child.stdout.on('data', keep);

@@ -1,0 +1,177 @@
+import 'reflect-metadata';
+import type { ChildProcess } from 'node:child_process';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Module } from '@nestjs/common';
+import type { DynamicModule, INestApplicationContext, LoggerService } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Redis } from 'ioredis';
+import { expect } from '@jest/globals';
+import type { RateLimitOptions } from '../../lib/index.js';
+import { RateLimiter, RateLimitModule } from '../../lib/index.js';
+import type { LoadOptions } from '../support/load.js';
+import { Load, LOAD_PLANS } from '../support/load.js';
+import type { FaultRow } from './fault-report.js';
+
+interface Farm {
+  start(port: number, extra?: string[], env?: NodeJS.ProcessEnv): Promise<ChildProcess>;
+  stop(): Promise<void>;
+}
+
+interface FarmModule {
+  createFarm: () => Farm;
+  freePort: () => Promise<number>;
+  until: (
+    what: string,
+    condition: () => Promise<boolean> | boolean,
+    timeoutMs?: number,
+  ) => Promise<void>;
+}
+
+// Named by a variable, for the compiler has no types of it.
+const FARM: string = '../redis/farm.mjs';
+const { createFarm, freePort, until } = (await import(FARM)) as FarmModule;
+
+export { until };
+
+/** Longest that a decision waits for Redis in these tests: the default. */
+export const DEADLINE_MS = 50;
+
+@Module({})
+class RootModule {
+  static with(options: RateLimitOptions): DynamicModule {
+    const plans = { ...LOAD_PLANS, ...options.plans };
+    return { module: RootModule, imports: [RateLimitModule.forRoot({ ...options, plans })] };
+  }
+}
+
+/** An application that limits on Redis, and what it logs about that. */
+export interface App {
+  readonly limiter: RateLimiter;
+  readonly lines: string[];
+  close(): Promise<void>;
+}
+
+/** A Redis server that can be started again as it was. */
+export interface Server {
+  readonly port: number;
+  readonly url: string;
+  /** Sends a signal; a kill returns when the process is gone. */
+  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
+  restart(extra?: string[]): Promise<void>;
+}
+
+/** What a fault is played on: servers, applications and a client that looks at the keys. */
+export class Stage {
+  readonly #farm = createFarm();
+  readonly #apps: INestApplicationContext[] = [];
+  readonly #admins: Redis[] = [];
+
+  /** Starts a server with options of redis.conf. */
+  async server(extra: string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Server> {
+    const port = await freePort();
+    let child = await this.#farm.start(port, extra, env);
+    return {
+      port,
+      url: `redis://127.0.0.1:${port}`,
+      signal: async (signal) => {
+        const ended = new Promise((resolve) => child.once('exit', resolve));
+        child.kill(signal);
+        if (signal === 'SIGKILL') await ended;
+      },
+      restart: async (other = extra) => {
+        child = await this.#farm.start(port, other, env);
+      },
+    };
+  }
+
+  /** Starts an application on a server. */
+  async app(redis: RateLimitOptions['redis'], options: RateLimitOptions = {}): Promise<App> {
+    const lines: string[] = [];
+    const keep = (line: unknown, context?: string) => {
+      if (context === 'RateLimit') lines.push(String(line));
+    };
+    const logger: LoggerService = { log: keep, warn: keep, error: keep };
+    const module = RootModule.with({ ...options, redis: redis! });
+    const app = await NestFactory.createApplicationContext(module, { logger });
+    this.#apps.push(app);
+    const close = async () => {
+      this.#apps.splice(this.#apps.indexOf(app), 1);
+      await app.close();
+    };
+    return { limiter: app.get(RateLimiter), lines, close };
+  }
+
+  /** A client of our own, to do harm and to look at what is kept. */
+  admin({ port }: { readonly port: number }): Redis {
+    const admin = new Redis(port);
+    admin.on('error', () => undefined);
+    this.#admins.push(admin);
+    return admin;
+  }
+
+  async end(): Promise<void> {
+    for (const app of this.#apps) await app.close();
+    for (const admin of this.#admins) admin.disconnect();
+    await this.#farm.stop();
+  }
+}
+
+/** Every key must go by itself one day. */
+export async function expectAllKeysToExpire(admin: Redis): Promise<void> {
+  const keys = await admin.keys('*');
+  const immortal: string[] = [];
+  for (const key of keys) if ((await admin.pttl(key)) === -1) immortal.push(key);
+  expect(keys).not.toEqual([]);
+  expect(immortal).toEqual([]);
+}
+
+/** Something bad that ends. */
+export interface Fault {
+  readonly name: string;
+  /** Makes it happen. */
+  readonly strike: () => Promise<unknown>;
+  /** Ends it. */
+  readonly heal: () => Promise<unknown>;
+  /** How long it lasts. @default 300 */
+  readonly lastsMs?: number;
+  readonly load?: LoadOptions;
+}
+
+/** What callers saw of a fault, and the load that they made, which has ended. */
+export interface Outcome {
+  readonly row: FaultRow;
+  readonly load: Load;
+}
+
+/**
+ * Plays a fault while callers keep asking: everything is well, the fault strikes, lasts, heals, and
+ * Redis answers again for a while.
+ */
+export async function playUnderLoad(limiter: RateLimiter, fault: Fault): Promise<Outcome> {
+  const load = new Load(limiter, fault.load);
+  await until('the load to be steady', () => load.isSteady);
+  await fault.strike();
+  await pause(fault.lastsMs ?? 300);
+  await fault.heal();
+  const healedMs = performance.now();
+  await until('recovery', () => performance.now() - healedMs > 200 && load.isSteady);
+  await load.stop();
+  const row: FaultRow = {
+    fault: fault.name,
+    longestWaitMs: load.longestWaitMs,
+    errors: load.errors.length,
+    recoveryMs: load.count('FAIL_OPEN') === 0 ? null : load.failedUntilMs(healedMs),
+    overAdmission: load.overAdmission,
+  };
+  return { row, load };
+}
+
+/** What no fault may do to callers. */
+export function expectHarmless({ row, load }: Outcome): void {
+  expect(load.errors).toEqual([]);
+  expect(row.overAdmission).toBe(0);
+  // What this process kept itself waiting is not the limiter's doing.
+  expect(row.longestWaitMs).toBeLessThan(DEADLINE_MS + 10 + 2 * load.lagMs);
+  expect(row.recoveryMs ?? 0).toBeLessThan(1_000);
+}
