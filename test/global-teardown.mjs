@@ -1,3 +1,3 @@
 export default async function globalTeardown() {
-  await globalThis.redisFarm?.stop();
+  await Reflect.get(globalThis, 'redisFarm')?.stop();
 }

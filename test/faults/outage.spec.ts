@@ -7,20 +7,8 @@ import { NestFactory } from '@nestjs/core';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RateLimitOptions } from '../../lib/index.js';
 import { RateLimiter, RateLimitModule } from '../../lib/index.js';
-
-interface Farm {
-  start(port: number): Promise<ChildProcess>;
-  stop(): Promise<void>;
-}
-
-interface FarmModule {
-  createFarm: () => Farm;
-  freePort: () => Promise<number>;
-  until: (what: string, condition: () => Promise<boolean> | boolean) => Promise<void>;
-}
-
-const FARM: string = '../redis/farm.mjs';
-const { createFarm, freePort, until } = (await import(FARM)) as FarmModule;
+import type { Farm } from '../support/redis-servers.js';
+import { createFarm, freePort, until } from '../support/redis-servers.js';
 
 const PLANS = {
   gold: { capacity: 5, tokensPerSecond: 0.001 },

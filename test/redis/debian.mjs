@@ -1,0 +1,116 @@
+// Unpacks Debian packages into a folder, without root and without touching the system.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Another release than that of the system: its libraries come along, the C library too.
+ *
+ * @typedef {{ sources: string[] }} Release
+ */
+
+/** Fails soon where there is no network, and asks nobody for a password. */
+const APT = [
+  ...['-q', '-o', 'Debug::NoLocking=1', '-o', 'APT::Sandbox::User='],
+  ...['-o', 'Acquire::Retries=0', '-o', 'Acquire::http::Timeout=15'],
+];
+
+/**
+ * The folder into which the packages are unpacked, with the libraries that they need.
+ *
+ * @param {string} cache
+ * @param {string[]} packages
+ * @param {Release} [release]
+ */
+export function unpackPackages(cache, packages, release) {
+  const root = join(cache, 'root');
+  if (existsSync(root)) return root;
+  const work = join(cache, `work-${process.pid}`);
+  try {
+    unpackInto(work, packages, release);
+    // In one go: half of it is never taken for all.
+    if (!existsSync(root)) renameSync(join(work, 'root'), root);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+  return root;
+}
+
+/**
+ * Where the libraries are.
+ *
+ * @param {string} root
+ */
+export function librariesIn(root) {
+  const folder = join(root, 'usr/lib');
+  const architecture = readdirSync(folder).find((name) => name.endsWith('-linux-gnu'));
+  return join(folder, architecture ?? '');
+}
+
+/**
+ * @param {string} work
+ * @param {string[]} packages
+ * @param {Release} [release]
+ */
+function unpackInto(work, packages, release) {
+  const [debs, root] = [join(work, 'debs'), join(work, 'root')];
+  for (const folder of ['lists/partial', 'archives/partial', 'debs', 'root']) {
+    mkdirSync(join(work, folder), { recursive: true });
+  }
+  const options = [...APT, ...placesIn(work), ...sourcesIn(work, release)];
+  run('apt-get', [...options, 'update']);
+  const libraries = librariesOf(packages, options, release !== undefined);
+  run('apt-get', [...options, 'download', ...packages, ...libraries], debs);
+  for (const deb of readdirSync(debs)) run('dpkg', ['-x', join(debs, deb), root]);
+}
+
+/** @param {string} work */
+function placesIn(work) {
+  return ['-o', `Dir::State::lists=${join(work, 'lists')}`, '-o', `Dir::Cache=${work}`];
+}
+
+/**
+ * @param {string} work
+ * @param {Release} [release]
+ */
+function sourcesIn(work, release) {
+  if (!release) return [];
+  const file = join(work, 'sources.list');
+  writeFileSync(file, `${release.sources.join('\n')}\n`);
+  return [
+    ...['-o', `Dir::Etc::sourcelist=${file}`, '-o', 'Dir::Etc::sourceparts=-'],
+    ...['-o', 'Dir::Etc::preferences=-', '-o', 'Dir::Etc::preferencesparts=-'],
+    ...['-o', 'APT::Default-Release='],
+  ];
+}
+
+/**
+ * The libraries that they need; their names differ between releases. Those of the system serve the
+ * packages of its own release, so that one step is enough and its C library stays.
+ *
+ * @param {string[]} packages
+ * @param {string[]} options
+ * @param {boolean} all
+ */
+function librariesOf(packages, options, all) {
+  const steps = all ? ['--recurse', '--important'] : [];
+  const depends = run('apt-cache', [...options, 'depends', ...steps, ...packages]);
+  const names = [...depends.matchAll(/Depends: (lib[\w.+-]+)$/gm)].map(([, name]) => name ?? '');
+  return [...new Set(names)].filter((name) => all || name !== 'libc6');
+}
+
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @param {string} [cwd]
+ */
+function run(command, args, cwd) {
+  try {
+    return execFileSync(command, args, { cwd, stdio: 'pipe', encoding: 'utf8' });
+  } catch (error) {
+    const { stderr = '' } = /** @type {{ stderr?: string }} */ (error);
+    const lines = stderr.split('\n').filter((line) => /^(E|W):/.test(line));
+    const why = lines[0] ?? String(error);
+    throw new Error(`No Debian packages of Redis: ${command} failed (${why}).`, { cause: error });
+  }
+}
