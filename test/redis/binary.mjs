@@ -1,7 +1,7 @@
 // Finds a Redis or Valkey to test on: REDIS_SERVER_BIN, then the PATH, then the packages of the
 // distribution, unpacked under node_modules/.cache without root and without touching the system,
 // and at last one that runs in WebAssembly.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { librariesIn, unpackPackages } from './debian.mjs';
 import { firstOnPath } from './path.mjs';
@@ -40,7 +40,7 @@ function fromVariable() {
   try {
     return native(bin, {}, 'REDIS_SERVER_BIN');
   } catch (error) {
-    throw new Error(`REDIS_SERVER_BIN cannot be run: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`REDIS_SERVER_BIN cannot be used: ${reasonOf(error)}`, { cause: error });
   }
 }
 
@@ -77,9 +77,13 @@ function fromDebian() {
  * @returns {Program}
  */
 function native(bin, env, from) {
-  const said = execFileSync(bin, ['--version'], { env: { ...process.env, ...env }, stdio: 'pipe' });
-  const [, name, number] = /^(\w+) server v=(\S+)/.exec(said.toString()) ?? [];
-  if (!name) throw new Error(`${bin} is no Redis: it says "${said.toString().trim()}"`);
+  const asked = spawnSync(bin, ['--version'], {
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+  });
+  const [, name, number] = /^(\w+) server v=(\S+)/.exec(asked.stdout ?? '') ?? [];
+  if (!name)
+    throw new Error(`${bin} is no Redis: ${asked.error ?? (asked.stderr || asked.stdout)}`);
   return { command: [bin], env, isNative: true, from, version: `${name} ${number}` };
 }
 

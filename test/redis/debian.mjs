@@ -1,5 +1,5 @@
 // Unpacks Debian packages into a folder, without root and without touching the system.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -58,10 +58,22 @@ function unpackInto(work, packages, release) {
     mkdirSync(join(work, folder), { recursive: true });
   }
   const options = [...APT, ...placesIn(work), ...sourcesIn(work, release)];
-  run('apt-get', [...options, 'update']);
+  update(work, options);
   const libraries = librariesOf(packages, options, release !== undefined);
   run('apt-get', [...options, 'download', ...packages, ...libraries], debs);
   for (const deb of readdirSync(debs)) run('dpkg', ['-x', join(debs, deb), root]);
+}
+
+/**
+ * Lists that cannot be fetched are only a warning to apt.
+ *
+ * @param {string} work
+ * @param {string[]} options
+ */
+function update(work, options) {
+  const { stderr } = run('apt-get', [...options, 'update']);
+  const lists = readdirSync(join(work, 'lists'));
+  if (!lists.some((name) => name.includes('Packages'))) throw failure('apt-get update', stderr);
 }
 
 /** @param {string} work */
@@ -94,8 +106,8 @@ function sourcesIn(work, release) {
  */
 function librariesOf(packages, options, all) {
   const steps = all ? ['--recurse', '--important'] : [];
-  const depends = run('apt-cache', [...options, 'depends', ...steps, ...packages]);
-  const names = [...depends.matchAll(/Depends: (lib[\w.+-]+)$/gm)].map(([, name]) => name ?? '');
+  const { stdout } = run('apt-cache', [...options, 'depends', ...steps, ...packages]);
+  const names = [...stdout.matchAll(/Depends: (lib[\w.+-]+)$/gm)].map(([, name]) => name ?? '');
   return [...new Set(names)].filter((name) => all || name !== 'libc6');
 }
 
@@ -105,12 +117,16 @@ function librariesOf(packages, options, all) {
  * @param {string} [cwd]
  */
 function run(command, args, cwd) {
-  try {
-    return execFileSync(command, args, { cwd, stdio: 'pipe', encoding: 'utf8' });
-  } catch (error) {
-    const { stderr = '' } = /** @type {{ stderr?: string }} */ (error);
-    const lines = stderr.split('\n').filter((line) => /^(E|W):/.test(line));
-    const why = lines[0] ?? String(error);
-    throw new Error(`No Debian packages of Redis: ${command} failed (${why}).`, { cause: error });
-  }
+  const done = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  if (done.status !== 0) throw failure(command, done.stderr ?? String(done.error));
+  return done;
+}
+
+/**
+ * @param {string} command
+ * @param {string} said
+ */
+function failure(command, said) {
+  const [line = said] = said.split('\n').filter((one) => /^[EW]:/.test(one));
+  return new Error(`Redis cannot be had from Debian packages: ${command} failed (${line.trim()}).`);
 }

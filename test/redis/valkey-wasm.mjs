@@ -52,6 +52,6 @@ function checkIntegrity(folder) {
 /** @param {unknown} error */
 function reasonOf(error) {
   const { stderr, message } = /** @type {{ stderr?: Buffer, message: string }} */ (error);
-  const [, why] = /^npm error (?!code)(.+)$/m.exec(stderr?.toString() ?? '') ?? [];
-  return why ?? message;
+  const [, code] = /^npm error code (\w+)$/m.exec(stderr?.toString() ?? '') ?? [];
+  return code ? `npm says ${code}` : message;
 }
