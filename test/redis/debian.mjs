@@ -97,18 +97,25 @@ function sourcesIn(work, release) {
 }
 
 /**
- * The libraries that they need; their names differ between releases. Those of the system serve the
- * packages of its own release, so that one step is enough and its C library stays.
+ * The libraries that they need; their names differ between releases. For packages of the system's own
+ * release one step is enough, and its C library stays: the system has the rest.
  *
  * @param {string[]} packages
  * @param {string[]} options
  * @param {boolean} all
  */
 function librariesOf(packages, options, all) {
-  const steps = all ? ['--recurse', '--important'] : [];
-  const { stdout } = run('apt-cache', [...options, 'depends', ...steps, ...packages]);
-  const names = [...stdout.matchAll(/Depends: (lib[\w.+-]+)$/gm)].map(([, name]) => name ?? '');
-  return [...new Set(names)].filter((name) => all || name !== 'libc6');
+  /** @type {Set<string>} */
+  const libraries = new Set();
+  let next = packages;
+  do {
+    const { stdout } = run('apt-cache', [...options, 'depends', '--important', ...next]);
+    const names = [...stdout.matchAll(/Depends: (lib[\w.+-]+)$/gm)].map(([, name]) => name ?? '');
+    next = [...new Set(names)].filter((name) => !libraries.has(name));
+    for (const name of next) libraries.add(name);
+  } while (all && next.length > 0);
+  if (!all) libraries.delete('libc6');
+  return libraries;
 }
 
 /**
