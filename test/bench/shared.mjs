@@ -19,7 +19,9 @@ const contestants = {
       gold: { capacity: 1_000_000, tokensPerSecond: 1_000 },
       daily: { capacity: 1_000_000, tokensPerSecond: 10 },
     };
-    Module({ imports: [RateLimitModule.forRoot({ redis: url, deadlineMs: 1_000, plans })] })(AppModule);
+    Module({ imports: [RateLimitModule.forRoot({ redis: url, deadlineMs: 1_000, plans })] })(
+      AppModule,
+    );
     const app = await NestFactory.createApplicationContext(AppModule, {
       logger: ['error', 'warn'],
     });

@@ -8,7 +8,9 @@ import { MemoryStore } from '../../lib/memory/memory-store.js';
 import type { RedisServers } from '../../lib/redis/redis-servers.js';
 import { serversOf } from '../../lib/redis/servers-of.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
+import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { sharedRedis } from '../support/redis-servers.js';
 
 const RUNS = Number(process.env['FAST_CHECK_RUNS'] ?? 300);
 
@@ -44,11 +46,12 @@ let client: Redis;
 let servers: RedisServers;
 
 beforeAll(() => {
-  client = new Redis(process.env['TEST_REDIS_URL']!);
+  client = new Redis(sharedRedis.url);
   servers = serversOf(client);
 });
 
 afterAll(async () => {
+  await expectAllKeysExpire(client);
   await client.quit();
 });
 

@@ -5,23 +5,21 @@ import type { RedisServers } from '../../lib/redis/redis-servers.js';
 import { serversOf } from '../../lib/redis/servers-of.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
 import { limitStoreContract } from '../contract/limit-store.contract.js';
+import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
 import { FakeClock } from '../support/fake-clock.js';
+import { sharedRedis } from '../support/redis-servers.js';
 
 let client: Redis;
 let servers: RedisServers;
 
 beforeAll(() => {
-  client = new Redis(process.env['TEST_REDIS_URL']!);
+  client = new Redis(sharedRedis.url);
   servers = serversOf(client);
 });
 
 afterAll(async () => {
-  const keys = await client.keys('*');
-  const immortal: string[] = [];
-  for (const key of keys) if ((await client.pttl(key)) === -1) immortal.push(key);
+  await expectAllKeysExpire(client);
   await client.quit();
-  expect(keys.length).toBeGreaterThan(0);
-  expect(immortal).toEqual([]);
 });
 
 limitStoreContract('a Redis store', () => {
