@@ -1,3 +1,4 @@
+// @ts-check
 // Finds a Redis or Valkey to test on: REDIS_SERVER_BIN, then the PATH, then the packages of the
 // distribution, unpacked under node_modules/.cache without root and without touching the system,
 // and at last one that runs in WebAssembly.

@@ -1,3 +1,4 @@
+// @ts-check
 import { Redis } from 'ioredis';
 import { freePort } from './ports.mjs';
 import { standalone } from './server.mjs';

@@ -1,3 +1,4 @@
+// @ts-check
 // Unpacks Debian packages into a folder, without root and without touching the system.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';

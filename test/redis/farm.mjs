@@ -1,3 +1,4 @@
+// @ts-check
 // Starts throw-away Redis servers on loopback: one alone, a cluster, a master with its sentinels.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -59,9 +60,10 @@ export function createFarm() {
    *
    * @param {number} port
    * @param {string[]} [options]
+   * @param {NodeJS.ProcessEnv} [env]
    */
-  async function start(port, options) {
-    const { child } = await launch(standalone(port, newHome(), options));
+  async function start(port, options, env = {}) {
+    const { child } = await launch({ ...standalone(port, newHome(), options), env });
     return child;
   }
 

@@ -1,3 +1,4 @@
+// @ts-check
 // Redis and Valkey of a newer Debian than the system may be, each to be given as REDIS_SERVER_BIN.
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

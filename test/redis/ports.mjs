@@ -1,3 +1,4 @@
+// @ts-check
 // Ports for servers that tests start, kill, and start again where they were.
 import { connect, createServer } from 'node:net';
 

@@ -1,3 +1,4 @@
+// @ts-check
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';

@@ -1,3 +1,4 @@
+// @ts-check
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { isOpen } from './ports.mjs';
@@ -8,7 +9,7 @@ import { until } from './until.mjs';
 /**
  * How a server is started, and what it prints when it listens.
  *
- * @typedef {{ port: number, args: string[], sign: string }} Start
+ * @typedef {{ port: number, args: string[], sign: string, env?: NodeJS.ProcessEnv }} Start
  */
 
 // On Linux the kernel ends the servers when the test process dies, even by SIGKILL.
@@ -78,7 +79,7 @@ export class RedisServer {
     const { command, env } = this.#program;
     const [file = '', ...args] = [...DIES_WITH_PARENT, ...command, ...this.#start.args];
     const child = spawn(file, args, {
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...env, ...this.#start.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#log = '';

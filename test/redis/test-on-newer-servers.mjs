@@ -1,3 +1,4 @@
+// @ts-check
 // Runs the suites that need Redis on newer servers: npm run test:servers
 import { spawnSync } from 'node:child_process';
 import { newerServers } from './newer-servers.mjs';

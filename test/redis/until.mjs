@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Waits until a condition holds.
  *

