@@ -2,9 +2,9 @@
 // speed wanders, neighbours in time are the only fair comparison.
 import { fork } from 'node:child_process';
 
-/** Starts a script that reports when it is ready and answers slices. */
+/** Starts a contestant that reports when it is ready and answers slices with samples. */
 export async function start(script, ...args) {
-  const child = fork(new URL(script, import.meta.url), args, {
+  const child = fork(new URL(`./contestants/${script}`, import.meta.url), args, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const reply = () =>
@@ -19,9 +19,9 @@ export async function start(script, ...args) {
   const { port } = await reply();
   return {
     port,
-    async slice(milliseconds) {
+    slice(milliseconds) {
       child.send({ milliseconds });
-      return (await reply()).perSecond;
+      return reply();
     },
     stop: () => child.kill(),
   };
@@ -29,18 +29,33 @@ export async function start(script, ...args) {
 
 /**
  * Runs all contestants in turn, several rounds, the first of which only warms up.
- * `contestants` maps names to functions that run one slice. Returns the rates of every round.
+ * `contestants` maps names to functions that run one slice. Returns the samples of every round.
  */
 export async function race(contestants, { rounds = 7, milliseconds = 600, onRound } = {}) {
-  const rates = Object.fromEntries(Object.keys(contestants).map((name) => [name, []]));
+  const samples = Object.fromEntries(Object.keys(contestants).map((name) => [name, []]));
   for (let round = 0; round <= rounds; round++) {
     onRound?.(round, rounds);
     for (const [name, slice] of rotated(Object.entries(contestants), round)) {
-      const rate = await slice(milliseconds);
-      if (round > 0) rates[name].push(rate);
+      const sample = await slice(milliseconds);
+      if (round > 0) samples[name].push(sample);
     }
   }
-  return rates;
+  return samples;
+}
+
+/** Starts one process for each name, has them race, and stops them. */
+export async function raceProcesses(names, startOne, { sliceOf, ...options } = {}) {
+  const processes = await Promise.all(names.map(startOne));
+  const slice = sliceOf ?? ((contestant, milliseconds) => contestant.slice(milliseconds));
+  try {
+    const contestants = names.map((name, i) => [
+      name,
+      (milliseconds) => slice(processes[i], milliseconds),
+    ]);
+    return await race(Object.fromEntries(contestants), options);
+  } finally {
+    processes.forEach(({ stop }) => stop());
+  }
 }
 
 /** Whoever goes first finds the processor cooler, so that everybody does in turn. */
@@ -50,8 +65,10 @@ function rotated(entries, by) {
 }
 
 /** Median, lowest and highest of the ratios of two contestants within each round. */
-export function ratio(rates, one, other) {
-  const ratios = rates[one].map((rate, round) => rate / rates[other][round]).sort((a, b) => a - b);
+export function ratio(samples, one, other, field) {
+  const ratios = samples[one]
+    .map((sample, round) => sample[field] / samples[other][round][field])
+    .sort((a, b) => a - b);
   return { median: median(ratios), lowest: ratios[0], highest: ratios.at(-1) };
 }
 

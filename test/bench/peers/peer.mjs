@@ -1,9 +1,10 @@
 // The other limiters that the benchmark compares with, installed beside this file and nowhere else.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
+const HERE = import.meta.dirname;
 const require = createRequire(import.meta.url);
 
 export function peer(name) {
@@ -11,9 +12,19 @@ export function peer(name) {
 }
 
 export function installPeers() {
-  const here = fileURLToPath(new URL('.', import.meta.url));
-  if (existsSync(`${here}node_modules`)) return;
-  // Their Nest is ours: a second copy would be a second application.
+  const { dependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'));
+  if (Object.entries(dependencies).every(([name, version]) => installed(name) === version)) return;
+  // Their Nest and their ioredis are ours: a second Nest would be a second application, and another
+  // ioredis would be measured instead of them.
   const flags = ['--no-audit', '--no-fund', '--no-package-lock', '--legacy-peer-deps'];
-  execFileSync('npm', ['install', ...flags], { cwd: here, stdio: 'ignore' });
+  execFileSync('npm', ['install', ...flags], { cwd: HERE, stdio: 'ignore' });
+}
+
+function installed(name) {
+  try {
+    return JSON.parse(readFileSync(join(HERE, 'node_modules', name, 'package.json'), 'utf8'))
+      .version;
+  } catch {
+    return undefined;
+  }
 }

@@ -4,7 +4,7 @@ import { Controller, Get, Module, UseInterceptors } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
-import { peer } from './peers/peer.mjs';
+import { peer } from '../peers/peer.mjs';
 
 const [, , mode] = process.argv;
 const CHAIN = ['gold', 'daily'];

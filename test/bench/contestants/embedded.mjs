@@ -1,8 +1,8 @@
 // Decisions of a two-plan chain in the process: ours and the peers', 10 000 keys in turn unless
 // told otherwise.
 import 'reflect-metadata';
-import { serve } from './contestant.mjs';
-import { peer } from './peers/peer.mjs';
+import { serve } from './serve.mjs';
+import { peer } from '../peers/peer.mjs';
 
 const [, , contestant, keyCount = '10000'] = process.argv;
 const PLENTY = 1_000_000_000;
