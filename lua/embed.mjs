@@ -2,7 +2,12 @@
 // an application that is bundled into one file. A test fails when it was forgotten.
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const SCRIPTS = { DECIDE: 'decide', GIVE_BACK: 'give_back', RENEW: 'renew' };
+const SCRIPTS = {
+  DECIDE: 'decide',
+  GIVE_BACK: 'give_back',
+  RENEW: 'renew',
+  FORBIDDEN: 'forbidden',
+};
 
 const read = (name) => readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
 const literal = (text) => `\`${text.replaceAll(/[\\`]|\$\{/g, (special) => `\\${special}`)}\``;

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { Logger } from '@nestjs/common';
 import { InvalidOptionError } from '../core/errors.js';
 import type { LimitStore } from '../core/limit-store.js';
 import { MemoryStore } from '../memory/memory-store.js';
@@ -10,7 +11,9 @@ import { DenyCache } from '../redis/deny-cache.js';
 import { FailSafeStore } from '../redis/fail-safe-store.js';
 import { RedisConnection } from '../redis/redis-connection.js';
 import { RedisKeys } from '../redis/redis-keys.js';
+import type { RedisServers } from '../redis/redis-servers.js';
 import { RedisStore } from '../redis/redis-store.js';
+import { checkServers } from '../redis/server-check.js';
 import { isCluster, serversOf } from '../redis/servers-of.js';
 import { SlotSplitStore } from '../redis/slot-split-store.js';
 import type { CheckedOptions } from './rate-limit-options.js';
@@ -19,6 +22,8 @@ import { StoreHealthLogger } from './store-health.logger.js';
 /** How long the application waits for Redis at start, so that its first requests are shared. */
 const START_TIMEOUT_MS = 1_000;
 
+const logger = new Logger('RateLimit');
+
 /** The store that the options ask for. */
 export async function createStore(options: CheckedOptions): Promise<LimitStore> {
   const { store, redis, clock = new MonotonicClock(), maxLimits } = options;
@@ -26,6 +31,17 @@ export async function createStore(options: CheckedOptions): Promise<LimitStore> 
   if (store) return store;
   const memory = new MemoryStore(clock, maxLimits);
   return redis === undefined ? memory : shared(redis, memory, options);
+}
+
+/** Redis that is not there yet does not keep the application from starting; it is checked later. */
+async function startUp(servers: RedisServers, keyPrefix: string): Promise<void> {
+  const { client } = servers;
+  const check = async () => {
+    for (const warning of await checkServers(servers, keyPrefix)) logger.warn(warning);
+  };
+  await waitForReady(client, START_TIMEOUT_MS);
+  if (servers.whyNotReady() === undefined) await check();
+  else client.once('ready', () => void check());
 }
 
 async function shared(
@@ -50,6 +66,6 @@ async function shared(
   if (isCluster(client)) {
     store = new SlotSplitStore(store, (limit) => servers.slotOf(keys.nameOf(limit)));
   }
-  await waitForReady(client, START_TIMEOUT_MS);
+  await startUp(servers, keyPrefix);
   return denyCache ? new DenyCache(store, () => performance.now() * 1_000) : store;
 }

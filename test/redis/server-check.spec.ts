@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { definePlan } from '../../lib/core/define-plan.js';
+import { connect, waitForReady } from '../../lib/redis/connect.js';
+import { RedisStore } from '../../lib/redis/redis-store.js';
+import { checkServers, COMMANDS } from '../../lib/redis/server-check.js';
+import { serversOf } from '../../lib/redis/servers-of.js';
+import { describeWithServers } from '../support/describe-with-servers.js';
+import type { Farm } from '../support/redis-servers.js';
+import { createFarm } from '../support/redis-servers.js';
+
+/** As the README shows it. */
+const MINIMAL = minimalAcl();
+
+function minimalAcl(): string[] {
+  const rule = /ACL SETUSER floodgate on >secret (.+?)\n```/s.exec(
+    readFileSync('README.md', 'utf8'),
+  );
+  return rule![1]!.split(/[\s\\]+/);
+}
+
+describe('the commands that are checked', () => {
+  it('are those that the scripts run', () => {
+    const scripts = readdirSync('lua').filter((name) => name.endsWith('.lua'));
+    const used = scripts.flatMap((name) => {
+      const source = readFileSync(`lua/${name}`, 'utf8');
+      return [...source.matchAll(/call\('([A-Z]+)'/g)].map(([, command]) => command!.toLowerCase());
+    });
+    expect([...COMMANDS].sort()).toEqual([...new Set(used)].sort());
+  });
+});
+
+describeWithServers('native server', 'a look at the server', () => {
+  let farm: Farm;
+  let port: number;
+  let admin: Redis;
+  let client: Redis | undefined;
+
+  beforeAll(async () => {
+    farm = createFarm();
+    ({ port } = await farm.single());
+    admin = connect({ port }) as Redis;
+    await waitForReady(admin, 5_000);
+  });
+
+  beforeEach(async () => {
+    await admin.config('SET', 'maxmemory-policy', 'noeviction');
+    await admin.call('ACL', 'SETUSER', 'floodgate', 'reset', 'on', '>secret', ...MINIMAL);
+  });
+
+  afterEach(() => client?.disconnect());
+
+  afterAll(async () => {
+    admin.disconnect();
+    await farm.stop();
+  });
+
+  async function warnings(): Promise<string[]> {
+    client = connect({ port, username: 'floodgate', password: 'secret' }) as Redis;
+    await waitForReady(client, 5_000);
+    return checkServers(serversOf(client), 'rate_limiter');
+  }
+
+  it('finds nothing to say about one that is as it should be', async () => {
+    expect(await warnings()).toEqual([]);
+  });
+
+  it('warns of a server that evicts', async () => {
+    await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    expect(await warnings()).toEqual([
+      'Redis may forget limits when its memory is full, and counts them from zero then: ' +
+        'its maxmemory-policy is "allkeys-lru". Set it to "noeviction".',
+    ]);
+  });
+
+  it('names commands that the user may not run inside a script', async () => {
+    await admin.call('ACL', 'SETUSER', 'floodgate', '-hset', '-zadd');
+    expect(await warnings()).toEqual([
+      'The Redis user may not run HSET, ZADD on keys that start with "rate_limiter:", ' +
+        'so that limits are not enforced. Give it: ~rate_limiter:* +hset +zadd',
+    ]);
+  });
+
+  it.each([
+    ['evalsha', 'EVALSHA'],
+    ['script|load', 'SCRIPT|LOAD'],
+  ])('names %s when it is forbidden', async (command, named) => {
+    await admin.call('ACL', 'SETUSER', 'floodgate', `-${command}`);
+    expect(await warnings()).toEqual([expect.stringContaining(`may not run ${named} on keys`)]);
+  });
+
+  it('tells when the keys are out of bounds', async () => {
+    await admin.call('ACL', 'SETUSER', 'floodgate', 'resetkeys', '~others:*');
+    const [warning] = await warnings();
+    expect(warning).toContain('HMGET, HSET');
+    expect(warning).toContain('~rate_limiter:*');
+  });
+
+  it('shows that the smallest set of rights in the README is enough for everything', async () => {
+    expect(await warnings()).toEqual([]);
+    const store = new RedisStore(serversOf(client!));
+    const limits = [
+      { plan: definePlan('bucket', '5/minute'), key: 'k', cost: 1 },
+      { plan: definePlan('window', { limit: 5, windowMs: 60_000 }), key: 'k', cost: 1 },
+      { plan: definePlan('slots', { maxConcurrent: 1 }), key: 'k', cost: 1 },
+    ];
+    const inquiry = { limits, mode: 'take', maxWaitUs: 0, leaseId: 'one' } as const;
+    expect((await store.decide(inquiry)).allowed).toBe(true);
+    expect((await store.decide({ ...inquiry, leaseId: 'two' })).allowed).toBe(false);
+    expect(await store.renew([{ leaseId: 'one', limits: [limits[2]!] }])).toEqual([true]);
+    await store.giveBack({ kind: 'release', limits: [limits[2]!], leaseId: 'one' });
+    await store.giveBack({ kind: 'refund', limits });
+    await store.reset(limits);
+    expect(await admin.dbsize()).toBe(0);
+  });
+});
