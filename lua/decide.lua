@@ -3,18 +3,21 @@
   Several chains may come in one call; each finds what those before it left. Everything is read
   before anything is written, and a denied chain writes nothing.
 
-  KEYS     one per limit, chain by chain: a hash for tokens, a sorted set for leases
+  KEYS     one per limit, chain by chain: a hash for tokens, a sorted set for leases; before those of
+           a chain that has one, the hash of its gate (see gate.lua)
   ARGV[1]  the time in microseconds, or '' to take the server's, once for all
   ARGV[2]  how many plans follow, each as: kind, quota, a, b, shadow
              kind 1  token bucket    a tokens come back every b microseconds
              kind 2  sliding window  of a microseconds
              kind 3  concurrency     leases of a microseconds
   then chains, those of one shape that follow each other told together: how many chains, mode
-  (0 take, 1 peek, 2 reserve), longest wait, how many limits, for each limit its plan and its cost,
-  and where one of the plans is of kind 3, for each chain its lease id
+  (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if there is a gate or 0, how
+  many limits, for each limit its plan and its cost, and where one of the plans is of kind 3, for each
+  chain its lease id
 
   Returns integers: the time, then for each chain
-    1 allowed, 0 denied, 2 undecided because a key holds something that is not ours
+    1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
+    of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe, blocks in a row,
     and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
@@ -227,9 +230,33 @@ end
 
 local out, size = { now }, 1
 
+-- Appends what a gate says. Returns whether it could be read, whether it is shut, and whether the
+-- chain that passes is a probe.
+local function read_gate(key)
+  local held = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x')
+  local readable = not held.err
+  if now >= (tonumber(held[6] or '') or 0) then held = {} end
+  local till, probe_till = tonumber(held[4] or '') or 0, tonumber(held[5] or '') or 0
+  local shut_for = 0
+  if till > now then shut_for = till - now elseif till > 0 and probe_till > now then shut_for = probe_till - now end
+  local is_probe = till > 0 and shut_for == 0
+  out[size + 1], out[size + 2] = tonumber(held[1] or '') or 0, tonumber(held[2] or '') or 0
+  out[size + 3], out[size + 4] = shut_for, is_probe and 1 or 0
+  out[size + 5] = tonumber(held[3] or '') or 0
+  size = size + 5
+  return readable, shut_for > 0, is_probe
+end
+
 -- Decides the chain whose first key is KEYS[first + 1], and appends the answer.
-local function decide(first, limit_count, mode, longest, lease_id)
+local function decide(first, limit_count, mode, longest, lease_id, probe_length)
   local allowed, readable, act_after = 1, true, 0
+  local shut, is_probe = false, false
+  local status_at = size + 1
+  size = status_at
+  if probe_length > 0 then
+    first = first + 1
+    readable, shut, is_probe = read_gate(KEYS[first])
+  end
   for i = 1, limit_count do
     local p = plan[i]
     wait[i], stepped[i] = 0, false
@@ -244,9 +271,12 @@ local function decide(first, limit_count, mode, longest, lease_id)
       if w > act_after then act_after = w end
     end
   end
+  if shut then allowed = 0 end
   if not readable then allowed = 2 end
-  size = size + 1
-  out[size] = allowed
+  out[status_at] = allowed
+  if is_probe and allowed == 1 and mode ~= PEEK then
+    call('HSET', KEYS[first], 'pu', now + act_after + probe_length)
+  end
   for i = 1, limit_count do
     local p, key = plan[i], KEYS[first + i]
     if mode ~= PEEK then
@@ -263,9 +293,9 @@ local first, arg_count = 0, #ARGV
 arg = arg + 1
 while arg <= arg_count do
   local chain_count, mode = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
-  local longest, limit_count = tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
-  local lends = false
-  arg = arg + 4
+  local longest, probe_length = tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+  local limit_count, lends = tonumber(ARGV[arg + 4]), false
+  arg = arg + 5
   for i = 1, limit_count do
     plan[i], cost[i] = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
     local k = kind[plan[i]]
@@ -274,9 +304,9 @@ while arg <= arg_count do
     arg = arg + 2
   end
   for _ = 1, chain_count do
-    decide(first, limit_count, mode, longest, lends and ARGV[arg])
+    decide(first, limit_count, mode, longest, lends and ARGV[arg], probe_length)
     if lends then arg = arg + 1 end
-    first = first + limit_count
+    first = first + limit_count + (probe_length > 0 and 1 or 0)
   end
 end
 return out

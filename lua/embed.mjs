@@ -4,8 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 const SCRIPTS = {
   DECIDE: 'decide',
+  DECIDE_BUCKETS: 'decide_buckets',
   GIVE_BACK: 'give_back',
   RENEW: 'renew',
+  GATE: 'gate',
   FORBIDDEN: 'forbidden',
 };
 

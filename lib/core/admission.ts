@@ -1,5 +1,6 @@
 import { NEVER } from './counter.js';
-import type { Inquiry, LimitDecision } from './limit-store.js';
+import type { GateView } from './gate.js';
+import type { Decision, Inquiry, LimitDecision } from './limit-store.js';
 import type { Plan } from './plan.js';
 
 /** Whether a limit stands in the way, given how long it would make the caller wait. */
@@ -17,4 +18,10 @@ export function longestWaitUs(limits: readonly LimitDecision[], allowed: boolean
     if (waitUs > longestUs) longestUs = waitUs;
   }
   return longestUs;
+}
+
+/** A decision with what the gate said: shut, it is to be waited for as well. */
+export function withGate(decision: Decision, gate: GateView): Decision {
+  const waitUs = decision.allowed ? decision.waitUs : Math.max(decision.waitUs, gate.waitUs);
+  return { ...decision, waitUs, gate };
 }

@@ -1,4 +1,6 @@
 import type { Awaitable } from './awaitable.js';
+import { RateLimitError } from './errors.js';
+import type { Gate, GateChange, GateListener, GateState, GateView, GateWatch } from './gate.js';
 import type { FailurePolicy, Plan } from './plan.js';
 
 /** One plan applied to one key: one counter in the store, and what this request asks of it. */
@@ -22,6 +24,8 @@ export interface Inquiry {
   readonly maxWaitUs: number;
   /** Names the slots that concurrency plans lend; unique among all processes. */
   readonly leaseId: string;
+  /** Has to be open, too; a chain that it stops is denied and charged nothing. */
+  readonly gate?: Gate;
 }
 
 /** What one limit says. */
@@ -49,6 +53,8 @@ export interface Decision {
   readonly limits: readonly LimitDecision[];
   /** Present when the store could not answer: what was done instead. */
   readonly failure?: FailurePolicy;
+  /** What the gate said, if the inquiry named one and the store could answer. */
+  readonly gate?: GateView;
 }
 
 /** Something to be given back. Nothing is ever created by giving back: what is forgotten is full. */
@@ -83,6 +89,29 @@ export abstract class LimitStore {
   /** Forgets limits, as if nothing had ever been spent. */
   abstract reset(limits: readonly Limit[]): Awaitable<void>;
 
+  /** Changes a gate and the turns behind it, in one step. */
+  changeGate(_change: GateChange): Awaitable<GateState> {
+    throw withoutGates();
+  }
+
+  /** Tells how a gate is. */
+  lookAtGate(_gate: Gate): Awaitable<GateState> {
+    throw withoutGates();
+  }
+
+  /** Tells about every change of a gate, also by other processes, until it is closed. */
+  watchGates(_listener: GateListener): GateWatch {
+    throw withoutGates();
+  }
+
   /** Lets go of whatever it opened. */
   close(): Awaitable<void> {}
+}
+
+function withoutGates(): RateLimitError {
+  return new RateLimitError(
+    'INVALID_OPTION',
+    'This store has no gates, which outbound limits need: implement changeGate(), lookAtGate() and ' +
+      'watchGates(), or leave out the option `store`.',
+  );
 }

@@ -32,6 +32,11 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
     return Math.ceil((missing * plan.periodUs) / plan.refill);
   }
 
+  /** Tokens as they are, below zero where turns are booked ahead. */
+  level(plan: TokenBucketPlan, nowUs: number): number {
+    return this.#tokensAt(plan, nowUs);
+  }
+
   /** May go below zero: by the rounding that was tolerated, or by what was reserved ahead. */
   charge(plan: TokenBucketPlan, tokens: number, nowUs: number): void {
     this.#set(this.#tokensAt(plan, nowUs) - tokens, nowUs);

@@ -1,6 +1,8 @@
-import { admits, longestWaitUs } from '../core/admission.js';
+import { admits, longestWaitUs, withGate } from '../core/admission.js';
 import type { Clock } from '../core/clock.js';
 import type { Counter, TokenCounter } from '../core/counter.js';
+import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
+import type { BucketEffect } from '../core/gate-record.js';
 import { LeaseSet } from '../core/lease-set.js';
 import type {
   Decision,
@@ -11,11 +13,12 @@ import type {
   Return,
 } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
-import type { Plan } from '../core/plan.js';
+import type { Plan, TokenBucketPlan } from '../core/plan.js';
 import { SlidingWindow } from '../core/sliding-window.js';
 import { TokenBucket } from '../core/token-bucket.js';
 import type { CacheEntry } from './counter-cache.js';
 import { CounterCache } from './counter-cache.js';
+import { GateBook } from './gate-book.js';
 
 /** Limits that are remembered unless the options say otherwise: about 25 MB when full. */
 export const DEFAULT_MAX_LIMITS = 100_000;
@@ -35,6 +38,7 @@ interface Verdict extends LimitDecision {
 export class MemoryStore extends LimitStore {
   readonly #counters: CounterCache;
   readonly #clock: Clock;
+  readonly #gates = new GateBook();
 
   constructor(clock: Clock, maxLimits = DEFAULT_MAX_LIMITS) {
     super();
@@ -60,8 +64,11 @@ export class MemoryStore extends LimitStore {
       if (!verdict.entry) known = false;
       verdicts[i] = verdict;
     }
+    const gate = inquiry.gate && this.#gates.view(inquiry.gate, nowUs);
+    if (gate && gate.waitUs > 0) allowed = false;
     const waitUs = longestWaitUs(verdicts, allowed);
     const spends = allowed && inquiry.mode !== 'peek';
+    if (gate && spends) this.#gates.pass(inquiry.gate, nowUs, nowUs + waitUs);
     for (let i = 0; i < verdicts.length; i++) {
       const verdict = verdicts[i]!;
       if (spends && verdict.admits) this.#charge(verdict, inquiry.leaseId, nowUs, waitUs);
@@ -69,7 +76,8 @@ export class MemoryStore extends LimitStore {
     }
     // Last, since making room drops what has expired: what was charged has not.
     if (spends && !known) this.#addNew(verdicts, nowUs);
-    return { allowed, waitUs, atUs: nowUs, limits: verdicts };
+    const decision = { allowed, waitUs, atUs: nowUs, limits: verdicts };
+    return gate ? withGate(decision, gate) : decision;
   }
 
   override giveBack(returned: Return): void {
@@ -99,6 +107,39 @@ export class MemoryStore extends LimitStore {
 
   override reset(limits: readonly Limit[]): void {
     for (const limit of limits) this.#counters.delete(limit);
+  }
+
+  override changeGate(change: GateChange): GateState {
+    const nowUs = this.#beginTurn();
+    const plan = change.bucket.plan as TokenBucketPlan;
+    const level = this.#bucketOf(change.bucket)?.level(plan, nowUs) ?? plan.quota;
+    const owedUs = (-level * plan.periodUs) / plan.refill;
+    const [state, effect] = this.#gates.change(change, owedUs, nowUs);
+    const wanted = levelAfter(effect, level, plan);
+    if (wanted !== level) this.#setLevel(change.bucket, wanted, nowUs);
+    if (state.changed || change.kind === 'block') this.#gates.tell(change.gate.key, state);
+    return state;
+  }
+
+  override lookAtGate(gate: Gate): GateState {
+    return this.#gates.look(gate, this.#beginTurn());
+  }
+
+  override watchGates(listener: GateListener): GateWatch {
+    return this.#gates.watch(listener);
+  }
+
+  #bucketOf(limit: Limit): TokenBucket | undefined {
+    const counter = this.#counters.find(limit)?.counter;
+    return counter instanceof TokenBucket ? counter : undefined;
+  }
+
+  #setLevel(limit: Limit, wanted: number, nowUs: number): void {
+    const plan = limit.plan as TokenBucketPlan;
+    const known = this.#bucketOf(limit);
+    const bucket = known ?? new TokenBucket(plan, nowUs);
+    bucket.charge(plan, bucket.level(plan, nowUs) - wanted, nowUs);
+    if (!known) this.#counters.add(limit, bucket, nowUs);
   }
 
   #beginTurn(): number {
@@ -197,4 +238,18 @@ function report(verdict: Verdict, nowUs: number): void {
   const { plan } = limit;
   verdict.remaining = counter.remaining(plan, nowUs);
   verdict.resetUs = plan.kind === 'concurrency' ? 0 : counter.resetUs(plan, nowUs);
+}
+
+/** What the bucket behind a gate holds after a change. */
+function levelAfter(effect: BucketEffect, level: number, plan: TokenBucketPlan): number {
+  switch (effect.kind) {
+    case 'none':
+      return level;
+    case 'empty':
+      return Math.min(level, 0);
+    case 'owe':
+      return (-effect.us * plan.refill) / plan.periodUs;
+    default:
+      return effect;
+  }
 }

@@ -36,6 +36,10 @@ export class ClusterServers implements RedisServers {
     this.#find(node)?.disconnect();
   }
 
+  subscriber(): Cluster {
+    return this.client.duplicate();
+  }
+
   /**
    * Only the owner of the slot is waited for, or a master that hangs would hold up the others. They
    * are told as well: while a slot moves, another one answers for it.

@@ -1,5 +1,6 @@
-import { admits, longestWaitUs } from '../core/admission.js';
+import { admits, longestWaitUs, withGate } from '../core/admission.js';
 import { NEVER } from '../core/counter.js';
+import type { GateView } from '../core/gate.js';
 import type { Decision, Inquiry, LimitDecision } from '../core/limit-store.js';
 import type { Plan } from '../core/plan.js';
 import type { ScriptArgument } from './lua-script.js';
@@ -12,6 +13,7 @@ const UNREADABLE = 2;
 const KINDS = { 'token-bucket': 1, 'sliding-window': 2, concurrency: 3 } as const;
 const MODES = { take: 0, peek: 1, reserve: 2 } as const;
 const NUMBERS_PER_LIMIT = 3;
+const NUMBERS_PER_GATE = 5;
 
 /** A chain to decide, with the names of its keys. */
 export interface Question {
@@ -23,6 +25,8 @@ export interface Question {
 export interface DecideMessage {
   readonly keys: string[];
   readonly args: ScriptArgument[];
+  /** Whether lua/decide_buckets.lua can decide it as well. */
+  readonly onlyBuckets: boolean;
 }
 
 /** An answer of lua/decide.lua that is not of the form it promises: not ours, or not in step. */
@@ -58,7 +62,7 @@ export function encode(questions: readonly Question[], nowUs: string): DecideMes
   const args: ScriptArgument[] = [nowUs, plans.length];
   for (const plan of plans) args.push(...parametersOf(plan));
   for (const argument of shapes) args.push(argument);
-  return { keys: names, args };
+  return { keys: names, args, onlyBuckets: areOnlyBuckets(plans, questions) };
 }
 
 /** Reads the answer, strictly: a reply that is out of step must never pass for a decision. */
@@ -70,6 +74,8 @@ export function decode(questions: readonly Question[], reply: unknown): (Decisio
     const status = numbers[at]!;
     const limits: LimitDecision[] = [];
     at++;
+    const gate = inquiry.gate && gateViewOf(numbers, at);
+    if (gate) at += NUMBERS_PER_GATE;
     for (const limit of inquiry.limits) {
       const waitUs = numbers[at]! < 0 ? NEVER : numbers[at]!;
       const [remaining, resetUs] = [numbers[at + 1]!, numbers[at + 2]!];
@@ -86,8 +92,26 @@ export function decode(questions: readonly Question[], reply: unknown): (Decisio
       return new UnreadableKeyError('A key holds something that is not a limit of ours.');
     }
     const allowed = status === ALLOWED;
-    return { allowed, waitUs: longestWaitUs(limits, allowed), atUs, limits };
+    const decision = { allowed, waitUs: longestWaitUs(limits, allowed), atUs, limits };
+    return gate ? withGate(decision, gate) : decision;
   });
+}
+
+function areOnlyBuckets(plans: readonly Plan[], questions: readonly Question[]): boolean {
+  return (
+    plans.every(({ kind }) => kind === 'token-bucket') &&
+    questions.every(({ inquiry }) => inquiry.gate === undefined)
+  );
+}
+
+function gateViewOf(numbers: readonly number[], at: number): GateView {
+  return {
+    generation: numbers[at]!,
+    cutUs: numbers[at + 1]!,
+    waitUs: numbers[at + 2]!,
+    isProbe: numbers[at + 3] === 1,
+    blocks: numbers[at + 4]!,
+  };
 }
 
 /** Where the chains that ask the same of the same plans end. */
@@ -98,8 +122,9 @@ function endOfShape(questions: readonly Question[], from: number): number {
   return to;
 }
 
-function isOfShape({ limits, mode, maxWaitUs }: Inquiry, shape: Inquiry): boolean {
+function isOfShape({ limits, mode, maxWaitUs, gate }: Inquiry, shape: Inquiry): boolean {
   if (mode !== shape.mode || maxWaitUs !== shape.maxWaitUs) return false;
+  if (gate?.probeUs !== shape.gate?.probeUs) return false;
   if (limits.length !== shape.limits.length) return false;
   for (let i = 0; i < limits.length; i++) {
     const [one, other] = [limits[i]!, shape.limits[i]!];
@@ -111,10 +136,10 @@ function isOfShape({ limits, mode, maxWaitUs }: Inquiry, shape: Inquiry): boolea
 function writeShape(
   shapes: ScriptArgument[],
   plans: Plan[],
-  { mode, maxWaitUs, limits }: Inquiry,
+  { mode, maxWaitUs, limits, gate }: Inquiry,
   count: number,
 ): void {
-  shapes.push(count, MODES[mode], maxWaitUs, limits.length);
+  shapes.push(count, MODES[mode], maxWaitUs, gate?.probeUs ?? 0, limits.length);
   for (const { plan, cost } of limits) shapes.push(indexOf(plans, plan), cost);
 }
 
@@ -129,7 +154,12 @@ function indexOf(plans: Plan[], plan: Plan): number {
 }
 
 function expectedLength(questions: readonly Question[]): number {
-  return questions.reduce((sum, { keys }) => sum + 1 + NUMBERS_PER_LIMIT * keys.length, 1);
+  let length = 1;
+  for (const { inquiry } of questions) {
+    length += 1 + NUMBERS_PER_LIMIT * inquiry.limits.length;
+    if (inquiry.gate) length += NUMBERS_PER_GATE;
+  }
+  return length;
 }
 
 function wholeNumbers(reply: unknown, length: number): number[] {

@@ -1,5 +1,6 @@
 import type { Awaitable } from '../core/awaitable.js';
 import { isPending } from '../core/awaitable.js';
+import type { Gate, GateChange, GateListener } from '../core/gate.js';
 import type {
   Decision,
   HeldLease,
@@ -64,6 +65,18 @@ export class DenyCache extends LimitStore {
   override async reset(limits: readonly Limit[]): Promise<void> {
     await this.store.reset(limits);
     this.#forget(limits);
+  }
+
+  override changeGate(change: GateChange) {
+    return this.store.changeGate(change);
+  }
+
+  override lookAtGate(gate: Gate) {
+    return this.store.lookAtGate(gate);
+  }
+
+  override watchGates(listener: GateListener) {
+    return this.store.watchGates(listener);
   }
 
   override close() {

@@ -1,4 +1,6 @@
 import type { Awaitable } from '../core/awaitable.js';
+import { definePlan } from '../core/define-plan.js';
+import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
@@ -28,6 +30,9 @@ export interface FailSafeOptions {
   readonly listener: HealthListener;
   readonly nowMs: () => number;
 }
+
+/** Stands for a gate where the server of a limit is asked for. */
+const GATE_PLAN = definePlan('gate', '1/s');
 
 /** Failures of a script or of what it found under a key; the server itself is well. */
 const FAULTS_OF_A_KEY = /^(WRONGTYPE|ERR user_script|ERR Error running script)/;
@@ -67,7 +72,10 @@ export class FailSafeStore extends LimitStore {
 
   /** Never fails: what cannot be given back comes back by itself, in time. */
   override async giveBack(returned: Return): Promise<void> {
-    await this.local.giveBack(returned);
+    // A turn comes back where it was booked; in the other place it would be a gift.
+    const failure = returned.kind === 'cancel' ? returned.decision.failure : undefined;
+    if (failure === 'local' || returned.kind !== 'cancel') await this.local.giveBack(returned);
+    if (failure !== undefined) return;
     const first = limitsOf(returned)[0];
     if (!first || !this.#isReachable(first)) return;
     try {
@@ -96,9 +104,50 @@ export class FailSafeStore extends LimitStore {
     await this.store.reset(limits);
   }
 
+  /** Without the store, processes cool down each on its own. */
+  override async changeGate(change: GateChange): Promise<GateState> {
+    return this.#atGate(
+      change.bucket,
+      () => this.store.changeGate(change),
+      () => this.local.changeGate(change),
+    );
+  }
+
+  override async lookAtGate(gate: Gate): Promise<GateState> {
+    const beside = { plan: GATE_PLAN, key: gate.key, cost: 1 };
+    return this.#atGate(
+      beside,
+      () => this.store.lookAtGate(gate),
+      () => this.local.lookAtGate(gate),
+    );
+  }
+
+  override watchGates(listener: GateListener): GateWatch {
+    const [shared, local] = [this.store.watchGates(listener), this.local.watchGates(listener)];
+    return {
+      get isLive() {
+        return shared.isLive;
+      },
+      close: () => {
+        shared.close();
+        local.close();
+      },
+    };
+  }
+
   override async close(): Promise<void> {
     for (const breaker of this.#breakers.values()) breaker.stop();
     await this.store.close();
+  }
+
+  async #atGate<T>(limit: Limit, ask: () => Awaitable<T>, instead: () => Awaitable<T>): Promise<T> {
+    if (!this.#isReachable(limit)) return instead();
+    try {
+      return await ask();
+    } catch (error) {
+      this.#judge(error, limit);
+      return instead();
+    }
   }
 
   /** Where nothing is in trouble, which server it is need not be found out. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Gate } from '../core/gate.js';
 import type { Limit } from '../core/limit-store.js';
 
 /** Stands before every key unless the options say otherwise. */
@@ -28,6 +29,16 @@ export class RedisKeys {
       names.push(this.#name(limit, tag));
     }
     return names;
+  }
+
+  /** A gate shares the slot of the limits behind it; no plan can have its name. */
+  gateOf({ key }: Gate): string {
+    return `${this.prefix}:_gate:{${tagOf(key)}}`;
+  }
+
+  /** Where changes of gates are told. */
+  get gateChannel(): string {
+    return `${this.prefix}:gates`;
   }
 
   #name({ plan }: Limit, tag: string): string {

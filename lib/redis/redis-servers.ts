@@ -16,6 +16,8 @@ export interface RedisServers {
   whyNotReady(): string | undefined;
   /** Drops a socket that may be out of step, and connects anew. */
   reconnect(node: string): void;
+  /** A connection to listen on, which the caller ends. */
+  subscriber(): RedisClient;
   /** Makes a script known where a slot lives. */
   load(script: string, slot: number): Promise<void>;
 }

@@ -1,10 +1,13 @@
+import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
 import { Coalescer } from './coalescer.js';
 import type { Deadline } from './deadline.js';
 import type { Question } from './decide-message.js';
 import { decode, encode } from './decide-message.js';
-import { DECIDE, GIVE_BACK, RENEW } from './lua.js';
+import { GateChannel } from './gate-channel.js';
+import { decodeGateState, encodeGateChange } from './gate-message.js';
+import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, RENEW } from './lua.js';
 import type { ScriptArgument } from './lua-script.js';
 import { LuaScript } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
@@ -30,12 +33,15 @@ const ACTIONS = { refundBucket: 1, refundWindow: 2, release: 3, cancelBucket: 4 
  */
 export class RedisStore extends LimitStore {
   readonly #decide = new LuaScript(DECIDE);
+  readonly #decideBuckets = new LuaScript(DECIDE_BUCKETS);
   readonly #giveBack = new LuaScript(GIVE_BACK);
   readonly #renew = new LuaScript(RENEW);
+  readonly #gate = new LuaScript(GATE);
   readonly #keys: RedisKeys;
   readonly #deadline: Deadline | undefined;
   readonly #nowUs: (() => number) | undefined;
   readonly #coalescer: Coalescer<Question, Decision>;
+  #channel: GateChannel | undefined;
 
   constructor(
     private readonly servers: RedisServers,
@@ -50,6 +56,7 @@ export class RedisStore extends LimitStore {
 
   override decide(inquiry: Inquiry): Promise<Decision> {
     const keys = this.#keys.namesOf(inquiry.limits);
+    if (inquiry.gate) keys.unshift(this.#keys.gateOf(inquiry.gate));
     return this.#coalescer.ask({ inquiry, keys }, this.servers.slotOf(keys[0]!));
   }
 
@@ -84,14 +91,40 @@ export class RedisStore extends LimitStore {
     if (limits.length > 0) await this.#within(this.servers.client.del(this.#keys.namesOf(limits)));
   }
 
-  /** Ends the connection, which is its own. */
+  override changeGate(change: GateChange): Promise<GateState> {
+    return this.#atGate(change.gate, change.bucket, change);
+  }
+
+  override lookAtGate(gate: Gate): Promise<GateState> {
+    return this.#atGate(gate, undefined, undefined);
+  }
+
+  override watchGates(listener: GateListener): GateWatch {
+    this.#channel ??= new GateChannel(() => this.servers.subscriber(), this.#keys.gateChannel);
+    return this.#channel.watch(listener);
+  }
+
+  /** Ends the connections, which are its own. */
   override close(): void {
+    this.#channel?.close();
     this.servers.client.disconnect();
   }
 
+  async #atGate(
+    gate: Gate,
+    bucket: Limit | undefined,
+    change: GateChange | undefined,
+  ): Promise<GateState> {
+    const gateKey = this.#keys.gateOf(gate);
+    const keys = [gateKey, bucket ? this.#keys.nameOf(bucket) : gateKey];
+    const args = encodeGateChange(change, bucket, this.#keys.gateChannel, gate.key);
+    return decodeGateState(await this.#run(this.#gate, keys, [this.#time(), ...args]));
+  }
+
   async #decideTogether(questions: readonly Question[]): Promise<(Decision | Error)[]> {
-    const { keys, args } = encode(questions, this.#time());
-    return decode(questions, await this.#run(this.#decide, keys, args));
+    const { keys, args, onlyBuckets } = encode(questions, this.#time());
+    const script = onlyBuckets ? this.#decideBuckets : this.#decide;
+    return decode(questions, await this.#run(script, keys, args));
   }
 
   #run(script: LuaScript, keys: string[], args: ScriptArgument[]): Promise<unknown> {

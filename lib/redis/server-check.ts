@@ -8,11 +8,20 @@ export const COMMANDS = [
   ...['zcount', 'zscore', 'zrangebyscore', 'zremrangebyscore', 'zadd', 'zcard', 'zrange', 'zrem'],
 ];
 
+/** What outbound limits need beside them, to tell each other about cooldowns. */
+export const OUTBOUND_COMMANDS = ['publish', 'subscribe'];
+
 /** Looks for settings of the servers under which limits would fail or be forgotten. */
-export async function checkServers(servers: RedisServers, keyPrefix: string): Promise<string[]> {
+export async function checkServers(
+  servers: RedisServers,
+  keyPrefix: string,
+  commands: readonly string[] = COMMANDS,
+): Promise<string[]> {
   const masters = servers.masters();
   const policies = await Promise.all(masters.map(evictionPolicyOf));
-  const forbidden = await Promise.all(masters.map((node) => forbiddenTo(node, keyPrefix)));
+  const forbidden = await Promise.all(
+    masters.map((node) => forbiddenTo(node, keyPrefix, commands)),
+  );
   const evicting = policies.find((policy) => policy !== undefined && policy !== 'noeviction');
   const missing = [...new Set(forbidden.flat())];
   const warnings: string[] = [];
@@ -45,10 +54,14 @@ async function evictionPolicyOf(node: Redis): Promise<string | undefined> {
   }
 }
 
-async function forbiddenTo(node: Redis, keyPrefix: string): Promise<string[]> {
+async function forbiddenTo(
+  node: Redis,
+  keyPrefix: string,
+  commands: readonly string[],
+): Promise<string[]> {
   try {
     const sha = (await node.script('LOAD', FORBIDDEN)) as string;
-    return (await node.evalsha(sha, 0, `${keyPrefix}:_probe:{probe}`, ...COMMANDS)) as string[];
+    return (await node.evalsha(sha, 0, `${keyPrefix}:_probe:{probe}`, ...commands)) as string[];
   } catch (error) {
     // NOPERM … to run the 'script|load' command
     const command = /^NOPERM .*'([\w|]+)' command/.exec((error as Error).message)?.[1];

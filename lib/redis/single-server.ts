@@ -32,6 +32,10 @@ export class SingleServer implements RedisServers {
     this.client.disconnect(true);
   }
 
+  subscriber(): Redis {
+    return this.client.duplicate();
+  }
+
   async load(script: string): Promise<void> {
     await this.client.script('LOAD', script);
   }

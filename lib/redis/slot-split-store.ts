@@ -1,5 +1,6 @@
 import { longestWaitUs } from '../core/admission.js';
 import type { Awaitable } from '../core/awaitable.js';
+import type { Gate, GateChange, GateListener } from '../core/gate.js';
 import type {
   Decision,
   HeldLease,
@@ -68,6 +69,18 @@ export class SlotSplitStore extends LimitStore {
 
   override async reset(limits: readonly Limit[]): Promise<void> {
     await all(this.#group(limits), (group) => this.store.reset(group));
+  }
+
+  override changeGate(change: GateChange) {
+    return this.store.changeGate(change);
+  }
+
+  override lookAtGate(gate: Gate) {
+    return this.store.lookAtGate(gate);
+  }
+
+  override watchGates(listener: GateListener) {
+    return this.store.watchGates(listener);
   }
 
   override close(): Awaitable<void> {

@@ -1,0 +1,136 @@
+import type {
+  BlockChange,
+  Gate,
+  GateState,
+  GateView,
+  ReplanChange,
+  SuccessChange,
+} from './gate.js';
+import { REPLAN_GRACE_US, REPLAN_WASTE_SHARE, REPLAN_WASTE_US } from './gate.js';
+
+/** What a change means for the bucket behind the gate. */
+export type BucketEffect =
+  | { readonly kind: 'none' }
+  /** No burst: whatever it held is gone. */
+  | { readonly kind: 'empty' }
+  /** Only so much is still owed, for turns that stay as they are. */
+  | { readonly kind: 'owe'; readonly us: number };
+
+const NONE: BucketEffect = { kind: 'none' };
+
+/** What a gate remembers, and its rules. Kept in step with lua/gate.lua and lua/decide.lua. */
+export class GateRecord {
+  #generation = 0;
+  #cutUs = 0;
+  #blocks = 0;
+  /** End of the cooldown; 0 when there is none, not over until a probe has succeeded. */
+  #untilUs = 0;
+  /** When the cooldown was opened: requests that were sent before say nothing about it. */
+  #openedUs = 0;
+  #probeUntilUs = 0;
+  #wastedUs = 0;
+  #expiresUs = 0;
+
+  /** Whether nothing is left to be remembered. */
+  hasExpired(nowUs: number): boolean {
+    return nowUs >= this.#expiresUs;
+  }
+
+  view(nowUs: number): GateView {
+    const waitUs = this.#waitUs(nowUs);
+    return {
+      generation: this.#generation,
+      cutUs: this.#cutUs,
+      waitUs,
+      isProbe: this.#untilUs > 0 && waitUs === 0,
+      blocks: this.#blocks,
+    };
+  }
+
+  /** The chain that passes after a cooldown is the probe; others wait for what it finds. */
+  pass({ probeUs }: Gate, actUs: number): void {
+    if (this.#untilUs > 0) this.#probeUntilUs = actUs + probeUs;
+  }
+
+  state(nowUs: number, changed: boolean): GateState {
+    return {
+      generation: this.#generation,
+      cutUs: this.#cutUs,
+      blocks: this.#blocks,
+      cooldownUs: Math.max(0, this.#untilUs - nowUs),
+      isTrying: this.#untilUs > 0 && nowUs >= this.#untilUs,
+      changed,
+    };
+  }
+
+  /** Many blocks at once are one event: those that come while it is shut do not count. */
+  block(change: BlockChange, nowUs: number): GateState {
+    if (nowUs < this.#untilUs) return this.state(nowUs, this.#prolong(change, nowUs));
+    if (this.#isStale(change.generation)) return this.state(nowUs, false);
+    this.#blocks++;
+    const cooldownUs = this.#blocks >= change.threshold ? change.cooldownUs : 0;
+    const shutUs = Math.max(cooldownUs, change.retryAfterUs);
+    if (shutUs > 0) {
+      this.#untilUs = nowUs + shutUs;
+      this.#openedUs = nowUs;
+      this.#probeUntilUs = 0;
+      this.#plan(nowUs, nowUs);
+    }
+    this.#keep(change.memoryUs, nowUs);
+    return this.state(nowUs, shutUs > 0);
+  }
+
+  success(change: SuccessChange, nowUs: number): [GateState, BucketEffect] {
+    const shut = nowUs < this.#untilUs;
+    const trying = this.#untilUs > 0 && !shut;
+    if (shut || (trying && this.#isStale(change.generation)) || this.#blocks === 0) {
+      return [this.state(nowUs, false), NONE];
+    }
+    this.#blocks = 0;
+    this.#untilUs = 0;
+    if (trying) this.#plan(nowUs, nowUs);
+    this.#keep(change.memoryUs, nowUs);
+    return [this.state(nowUs, trying), trying ? { kind: 'empty' } : NONE];
+  }
+
+  /** `owedUs` is how long the queue is. */
+  replan(change: ReplanChange, owedUs: number, nowUs: number): [GateState, BucketEffect] {
+    this.#wastedUs = owedUs > 0 ? Math.min(owedUs, this.#wastedUs + change.wastedUs) : 0;
+    const worthIt =
+      this.#wastedUs >= REPLAN_WASTE_US && this.#wastedUs >= owedUs * REPLAN_WASTE_SHARE;
+    this.#keep(change.memoryUs, nowUs);
+    if (!change.always && !worthIt) return [this.state(nowUs, false), NONE];
+    this.#plan(nowUs, nowUs + REPLAN_GRACE_US);
+    const effect: BucketEffect =
+      owedUs > REPLAN_GRACE_US ? { kind: 'owe', us: REPLAN_GRACE_US } : NONE;
+    return [this.state(nowUs, true), effect];
+  }
+
+  #waitUs(nowUs: number): number {
+    if (this.#untilUs === 0) return 0;
+    return Math.max(0, this.#untilUs - nowUs, this.#probeUntilUs - nowUs);
+  }
+
+  /** Never shortened. */
+  #prolong({ retryAfterUs, memoryUs }: BlockChange, nowUs: number): boolean {
+    if (nowUs + retryAfterUs <= this.#untilUs) return false;
+    this.#untilUs = nowUs + retryAfterUs;
+    this.#keep(memoryUs, nowUs);
+    return true;
+  }
+
+  #isStale(generation: number | undefined): boolean {
+    return generation !== undefined && generation < this.#openedUs;
+  }
+
+  /** Numbered by time, so that a gate that was forgotten never counts the same twice. */
+  #plan(nowUs: number, cutUs: number): void {
+    this.#generation = Math.max(nowUs, this.#generation + 1);
+    this.#cutUs = cutUs;
+    this.#wastedUs = 0;
+  }
+
+  #keep(memoryUs: number, nowUs: number): void {
+    this.#expiresUs = Math.max(nowUs, this.#untilUs) + memoryUs;
+  }
+}

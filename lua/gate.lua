@@ -1,0 +1,132 @@
+--[[
+  Changes a gate: counts blocks and successes, shuts it for a cooldown, opens it again, and plans the
+  turns of the bucket behind it anew. All of it in one step, told to everybody who listens.
+
+  KEYS[1]  the gate: a hash
+  KEYS[2]  the bucket behind it
+  ARGV[1]  the time in microseconds, or '' to take the server's
+  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan
+  ARGV[3]  how long the gate remembers, in microseconds
+  ARGV[4]  the plan of turns that the request was sent under, or ''
+  ARGV[5]  block: how many in a row open a cooldown    new plan: microseconds that are wasted
+  ARGV[6]  block: length of the cooldown               new plan: 1 to make one in any case
+  ARGV[7]  block: what the other side asked for, or 0
+  ARGV[8]  quota of the bucket
+  ARGV[9]  tokens that come back ...
+  ARGV[10] ... every so many microseconds
+  ARGV[11] the channel to tell changes on
+  ARGV[12] what to call the gate there
+
+  Returns integers: generation, cut, blocks, rest of the cooldown, 1 while probes are tried, 1 if the
+  gate or the plan of turns changed
+]]
+local call, pack, unpack, ceil, max, min = redis.call, struct.pack, struct.unpack, math.ceil, math.max, math.min
+
+local BLOCK, SUCCESS, PLAN = 1, 2, 3
+local SCHEMA = '1'
+-- Turns due so soon stay as they are: the news may come too late for them.
+local GRACE = 50000
+-- Waste that is worth a new plan: this long at least, and this part of the queue.
+local WASTE, WASTE_SHARE = 100000, 0.1
+
+local now, keep_ms = tonumber(ARGV[1]), 600000
+if not now then
+  keep_ms = 1
+  local time = call('TIME')
+  now = time[1] * 1000000 + time[2]
+end
+
+local gate_key, bucket_key = KEYS[1], KEYS[2]
+local event, memory, sent_under = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local quota, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+
+local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x')
+for i = 1, 8 do held[i] = tonumber(held[i] or '') or 0 end
+if now >= held[8] then held = { 0, 0, 0, 0, 0, 0, 0 } end
+local generation, cut, blocks, till, opened, probe_till, wasted =
+  held[1], held[2], held[3], held[4], held[5], held[6], held[7]
+
+local function keep()
+  local expires = max(now, till) + memory
+  call('HSET', gate_key, 'g', generation, 'c', cut, 'b', blocks, 'u', till, 'o', opened,
+    'pu', probe_till, 'w', wasted, 'x', expires)
+  call('PEXPIRE', gate_key, ceil((expires - now) / 1000) + keep_ms)
+end
+
+-- Numbered by time, so that a gate that was forgotten never counts the same twice.
+local function plan_until(at)
+  generation, cut, wasted = max(now, generation + 1), at, 0
+end
+
+local function bucket_level()
+  local state = call('HMGET', bucket_key, 't', 'ts', 'v')
+  if not (state[1] and state[2]) or state[3] ~= SCHEMA then return quota end
+  if #state[1] ~= 8 or #state[2] ~= 8 then return quota end
+  local tokens, since = unpack('<d', state[1]), unpack('<i8', state[2])
+  if now > since then tokens = tokens + (now - since) * a / b end
+  return min(tokens, quota)
+end
+
+local function set_bucket(tokens)
+  local expires = now + ceil((quota - tokens) * b / a) + ceil(quota * b / a)
+  call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
+    'x', pack('<i8d', expires, quota))
+  call('PEXPIRE', bucket_key, ceil((expires - now) / 1000) + keep_ms)
+end
+
+local stale = sent_under and sent_under < opened
+local shut, trying = now < till, till > 0 and now >= till
+local changed = false
+
+-- Many blocks at once are one event: those that come while it is shut only prolong.
+if event == BLOCK then
+  local retry_after = tonumber(ARGV[7])
+  if shut then
+    if now + retry_after > till then
+      till, changed = now + retry_after, true
+      keep()
+    end
+  elseif not stale then
+    blocks = blocks + 1
+    local cooldown = blocks >= tonumber(ARGV[5]) and tonumber(ARGV[6]) or 0
+    local length = max(cooldown, retry_after)
+    if length > 0 then
+      till, opened, probe_till, changed = now + length, now, 0, true
+      plan_until(now)
+    end
+    keep()
+  end
+
+elseif event == SUCCESS then
+  if blocks > 0 and not shut and not (trying and stale) then
+    blocks, till = 0, 0
+    if trying then
+      changed = true
+      plan_until(now)
+      -- No burst when a cooldown ends.
+      local level = bucket_level()
+      if level > 0 then set_bucket(0) end
+    end
+    keep()
+  end
+
+elseif event == PLAN then
+  local owed = -bucket_level() * b / a
+  wasted = owed > 0 and min(owed, wasted + tonumber(ARGV[5])) or 0
+  if ARGV[6] == '1' or (wasted >= WASTE and wasted >= owed * WASTE_SHARE) then
+    changed = true
+    plan_until(now + GRACE)
+    if owed > GRACE then set_bucket(-GRACE * a / b) end
+  end
+  keep()
+end
+
+local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,
+  changed and 1 or 0 }
+-- Also that blocks are counted, so that others know that a success is worth telling.
+if changed or event == BLOCK then
+  local text = {}
+  for i = 1, 6 do text[i] = string.format('%.0f', state[i]) end
+  call('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
+end
+return state
