@@ -1,5 +1,5 @@
 /** The direction of imports: core <- memory, redis <- nest <- index. test/architecture.spec.ts runs it. */
-const PURE_LIBRARIES = '^(ipaddr\\.js|(node:)?(crypto|net)$)|node_modules/ipaddr\\.js';
+const PURE_LIBRARIES = '^(ipaddr\\.js|(node:)?(crypto|net|async_hooks)$)|node_modules/ipaddr\\.js';
 
 module.exports = {
   forbidden: [
@@ -29,9 +29,17 @@ module.exports = {
       to: {
         pathNot: [
           '^lib/(core|redis)',
-          '^(node:)?(crypto|async_hooks)$',
+          '^(node:)?crypto$',
           'node_modules/(ioredis|cluster-key-slot)',
         ],
+      },
+    },
+    {
+      name: 'outbound-imports-core',
+      severity: 'error',
+      from: { path: '^lib/outbound' },
+      to: {
+        pathNot: ['^lib/(core|outbound)', '^(node:)?(crypto|events|fs|net|path|perf_hooks|url)'],
       },
     },
     {

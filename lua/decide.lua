@@ -15,9 +15,12 @@
   many limits, for each limit its plan and its cost, and where one of the plans is of kind 3, for each
   chain its lease id
 
-  Returns integers: the time, then for each chain
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
-    of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe, blocks in a row,
+    of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
+    out, blocks in a row,
     and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
@@ -31,6 +34,8 @@ local SCHEMA = '1'
 local EPSILON = 1e-9
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
+-- Leases of turns that are booked ahead may end this much later than those taken now.
+local LEASE_STEP = 600000000
 
 -- A time that was given is a test's, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -156,6 +161,10 @@ local function read_leases(i, p, key, lease_id)
   if type(held) == 'table' then return false end
   level[i] = quota[p] - held
   if level[i] > 0 then return true end
+  -- A lease that ends so late was taken before the clock went back, and ends after its length from now.
+  for _, id in ipairs(call('ZRANGEBYSCORE', key, now + a[p] + LEASE_STEP, '+inf')) do
+    call('ZADD', key, now + a[p], id)
+  end
   -- Taking a lease again that is held already takes no other slot.
   local ends = call('ZSCORE', key, lease_id)
   if ends and tonumber(ends) > now then return true end
@@ -228,7 +237,7 @@ local function rebase(i, key)
   else call('HSET', key, 'ws', now) end
 end
 
-local out, size = { now }, 1
+local out, size = { tonumber(ARGV[#ARGV]), now }, 2
 
 -- Appends what a gate says. Returns whether it could be read, whether it is shut, and whether the
 -- chain that passes is a probe.
@@ -241,7 +250,7 @@ local function read_gate(key)
   if till > now then shut_for = till - now elseif till > 0 and probe_till > now then shut_for = probe_till - now end
   local is_probe = till > 0 and shut_for == 0
   out[size + 1], out[size + 2] = tonumber(held[1] or '') or 0, tonumber(held[2] or '') or 0
-  out[size + 3], out[size + 4] = shut_for, is_probe and 1 or 0
+  out[size + 3], out[size + 4] = shut_for, is_probe and 1 or (shut_for > 0 and till <= now) and 2 or 0
   out[size + 5] = tonumber(held[3] or '') or 0
   size = size + 5
   return readable, shut_for > 0, is_probe
@@ -289,7 +298,7 @@ local function decide(first, limit_count, mode, longest, lease_id, probe_length)
   end
 end
 
-local first, arg_count = 0, #ARGV
+local first, arg_count = 0, #ARGV - 1
 arg = arg + 1
 while arg <= arg_count do
   local chain_count, mode = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])

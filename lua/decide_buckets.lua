@@ -10,7 +10,9 @@
   then chains, those of one shape that follow each other told together: how many chains, mode
   (0 take, 1 peek, 2 reserve), longest wait, 0, how many limits, for each limit its plan and its cost
 
-  Returns integers: the time, then for each chain
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
 
@@ -40,8 +42,8 @@ local now_packed = pack('<i8', now)
 local quota, refill, period, shadow, cost = {}, {}, {}, {}, {}
 local level, expiry, wait, books, stepped = {}, {}, {}, {}, {}
 
-local out, size, first = { now }, 1, 0
-local arg, arg_count = 3 + 5 * tonumber(ARGV[2]), #ARGV
+local out, size, first = { tonumber(ARGV[#ARGV]), now }, 2, 0
+local arg, arg_count = 3 + 5 * tonumber(ARGV[2]), #ARGV - 1
 while arg <= arg_count do
   local chain_count, mode = tonumber(ARGV[arg]), ARGV[arg + 1]
   local longest, limit_count = tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 4])

@@ -17,7 +17,9 @@
   ARGV[11] the channel to tell changes on
   ARGV[12] what to call the gate there
 
-  Returns integers: generation, cut, blocks, rest of the cooldown, 1 while probes are tried, 1 if the
+  ARGV[13] a number that comes back, by which the caller knows that the answer is its own
+
+  Returns integers: that number, generation, cut, blocks, rest of the cooldown, 1 while probes are tried, 1 if the
   gate or the plan of turns changed
 ]]
 local call, pack, unpack, ceil, max, min = redis.call, struct.pack, struct.unpack, math.ceil, math.max, math.min
@@ -129,4 +131,5 @@ if changed or event == BLOCK then
   for i = 1, 6 do text[i] = string.format('%.0f', state[i]) end
   call('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
 end
+table.insert(state, 1, tonumber(ARGV[13]))
 return state

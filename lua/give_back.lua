@@ -10,11 +10,14 @@
     action 3  release a lease
     action 4  cancel a turn of a bucket that was due at `due`; only the last in the queue comes back
 
-  Returns how many of them changed anything.
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns that number, and how many of them changed anything.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 
 local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
+local SCHEMA = '1'
 -- Tokens that a bucket may seem to owe although nobody waits.
 local ROUNDING = 1e-6
 
@@ -25,8 +28,9 @@ if not now then
 end
 
 local function refund_bucket(key, quota, a, b, tokens, due)
-  local held = pcall('HMGET', key, 't', 'ts')
-  if held.err or not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
+  local held = pcall('HMGET', key, 't', 'ts', 'v')
+  if held.err or held[3] ~= SCHEMA then return 0 end
+  if not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
   local level, since = unpack('<d', held[1]), unpack('<i8', held[2])
   if now > since then level = level + (now - since) * a / b end
   if due then
@@ -43,8 +47,8 @@ local function refund_bucket(key, quota, a, b, tokens, due)
 end
 
 local function refund_window(key, a, tokens)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p')
-  if held.err then return 0 end
+  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
+  if held.err or held[4] ~= SCHEMA then return 0 end
   local start, current, previous = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
   if not (start and current and previous) or now - start >= 2 * a then return 0 end
   if now - start >= a then start, current, previous = start + a, 0, current end
@@ -71,4 +75,4 @@ for i = 1, #KEYS do
     changed = changed + refund_bucket(key, quota, a, b, tokens, due)
   end
 end
-return changed
+return { tonumber(ARGV[#ARGV]), changed }

@@ -5,7 +5,9 @@
   ARGV[1]  the time in microseconds, or '' to take the server's
   then for each slot: lease id, length of its lease in microseconds
 
-  Returns for each slot 1 if it was still held, else 0.
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns that number, and for each slot 1 if it was still held, else 0.
 ]]
 local call, pcall = redis.call, redis.pcall
 
@@ -16,16 +18,16 @@ if not now then
   now = time[1] * 1000000 + time[2]
 end
 
-local out = {}
+local out = { tonumber(ARGV[#ARGV]) }
 for i = 1, #KEYS do
   local key, lease_id, length = KEYS[i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])
   local ends = pcall('ZSCORE', key, lease_id)
-  out[i] = 0
+  out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
     call('ZADD', key, now + length, lease_id)
     local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
     call('PEXPIRE', key, math.ceil((tonumber(last[2]) - now) / 1000) + keep_ms)
-    out[i] = 1
+    out[i + 1] = 1
   end
 end
 return out

@@ -43,6 +43,7 @@ export class GateRecord {
       cutUs: this.#cutUs,
       waitUs,
       isProbe: this.#untilUs > 0 && waitUs === 0,
+      isTried: this.#untilUs <= nowUs && waitUs > 0,
       blocks: this.#blocks,
     };
   }

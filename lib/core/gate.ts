@@ -1,4 +1,4 @@
-import type { Limit } from './limit-store.js';
+import type { Limit } from './limit.js';
 
 /**
  * A gate before a chain: shut while a cooldown lasts, then open for one probe at a time until a
@@ -22,6 +22,8 @@ export interface GateView {
   readonly waitUs: number;
   /** Whether this chain is the one that tries after a cooldown. */
   readonly isProbe: boolean;
+  /** Whether it is waited for what such a one finds: that may come at any time. */
+  readonly isTried: boolean;
   /** Blocks in a row. */
   readonly blocks: number;
 }
@@ -85,6 +87,8 @@ export type GateListener = (key: string, state: GateState) => void;
 export interface GateWatch {
   /** Whether changes made by others would be heard now. */
   readonly isLive: boolean;
+  /** How often that was not so before: something may have been missed then. */
+  readonly gaps: number;
   close(): void;
 }
 

@@ -23,12 +23,14 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
   #held: HeldLease | undefined;
   readonly #store: LimitStore;
   readonly #keeper: LeaseKeeper | undefined;
+  readonly #onRelease: (() => void) | undefined;
 
   constructor(decision: Decision, held: HeldLease | undefined, ties: LeaseTies) {
     super(decision);
     this.#held = held;
     this.#store = ties.store;
     this.#keeper = ties.keeper;
+    this.#onRelease = ties.onRelease;
     if (held) this.#keeper?.hold(this);
   }
 
@@ -40,7 +42,9 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
   /** Gives the slots back. Safe to call more than once. */
   async release(): Promise<void> {
     const held = this.letGo();
-    if (held) await this.#store.giveBack({ kind: 'release', ...held });
+    if (!held) return;
+    await this.#store.giveBack({ kind: 'release', ...held });
+    this.#onRelease?.();
   }
 
   /** Prolongs the lease by its full length. Returns false when it had ended already. */
@@ -69,4 +73,6 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
 export interface LeaseTies {
   readonly store: LimitStore;
   readonly keeper?: LeaseKeeper | undefined;
+  /** Called when the slots have been given back. */
+  readonly onRelease?: (() => void) | undefined;
 }

@@ -1,15 +1,10 @@
 import type { Awaitable } from './awaitable.js';
 import { RateLimitError } from './errors.js';
 import type { Gate, GateChange, GateListener, GateState, GateView, GateWatch } from './gate.js';
-import type { FailurePolicy, Plan } from './plan.js';
+import type { Limit } from './limit.js';
+import type { FailurePolicy } from './plan.js';
 
-/** One plan applied to one key: one counter in the store, and what this request asks of it. */
-export interface Limit {
-  readonly plan: Plan;
-  readonly key: string;
-  /** Tokens to spend. A concurrency plan lends one slot whatever it says. */
-  readonly cost: number;
-}
+export type { Limit } from './limit.js';
 
 /** A chain of limits to decide together. The chain names every counter at most once. */
 export interface Inquiry {
@@ -80,8 +75,11 @@ export abstract class LimitStore {
   /** Decides a chain: every limit admits and is charged, or none is charged. */
   abstract decide(inquiry: Inquiry): Awaitable<Decision>;
 
-  /** Gives back tokens, slots or a reservation. What is no longer there is left alone. */
-  abstract giveBack(returned: Return): Awaitable<void>;
+  /**
+   * Gives back tokens, slots or a reservation. What is no longer there is left alone. Answers whether
+   * anything came back.
+   */
+  abstract giveBack(returned: Return): Awaitable<boolean>;
 
   /** Prolongs leases. Answers for each whether all of its slots were still held. */
   abstract renew(leases: readonly HeldLease[]): Awaitable<readonly boolean[]>;

@@ -53,14 +53,16 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
    * top of theirs. When nobody waits any more, what has been refilled meanwhile does not come
    * twice.
    */
-  cancel(plan: TokenBucketPlan, tokens: number, dueUs: number, nowUs: number): void {
+  cancel(plan: TokenBucketPlan, tokens: number, dueUs: number, nowUs: number): boolean {
     const debt = -this.#tokensAt(plan, nowUs);
     const refilledSince = ((nowUs - dueUs) * plan.refill) / plan.periodUs;
     // Whoever queued behind owed a token or more at that time; rounding, much less.
     const queuedBehind = debt > ROUNDING && debt + refilledSince > 0.5;
-    if (queuedBehind) return;
-    const refilled = Math.max(0, refilledSince);
-    this.refund(plan, Math.max(0, tokens - refilled), nowUs);
+    if (queuedBehind) return false;
+    const refund = tokens - Math.max(0, refilledSince);
+    if (refund <= 0) return false;
+    this.refund(plan, refund, nowUs);
+    return true;
   }
 
   #tokensAt(plan: TokenBucketPlan, nowUs: number): number {

@@ -42,7 +42,7 @@ export class GateBook {
 
   watch(listener: GateListener): GateWatch {
     this.#listeners.add(listener);
-    return { isLive: true, close: () => this.#listeners.delete(listener) };
+    return { isLive: true, gaps: 0, close: () => this.#listeners.delete(listener) };
   }
 
   tell(key: string, state: GateState): void {

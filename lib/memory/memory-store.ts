@@ -80,20 +80,19 @@ export class MemoryStore extends LimitStore {
     return gate ? withGate(decision, gate) : decision;
   }
 
-  override giveBack(returned: Return): void {
+  override giveBack(returned: Return): boolean {
     const nowUs = this.#beginTurn();
     switch (returned.kind) {
       case 'refund':
-        for (const limit of returned.limits) this.#refund(limit, nowUs);
-        return;
+        return some(returned.limits, (limit) => this.#refund(limit, nowUs));
       case 'release':
-        for (const limit of returned.limits) this.#release(limit, returned.leaseId);
-        return;
+        return some(returned.limits, (limit) => this.#release(limit, returned.leaseId));
       case 'cancel':
-        this.#cancel(returned.decision, returned.leaseId, nowUs);
-        return;
+        return some(returned.decision.limits, (one) =>
+          this.#cancel(one, returned.decision.atUs, returned.leaseId, nowUs),
+        );
       default:
-        returned satisfies never;
+        return returned;
     }
   }
 
@@ -175,31 +174,30 @@ export class MemoryStore extends LimitStore {
     }
   }
 
-  #refund(limit: Limit, nowUs: number): void {
+  #refund(limit: Limit, nowUs: number): boolean {
     const { plan, cost } = limit;
     const counter = this.#counters.find(limit)?.counter;
-    if (counter?.kind !== plan.kind || counter instanceof LeaseSet) return;
+    if (counter?.kind !== plan.kind || counter instanceof LeaseSet) return false;
     (counter as TokenCounter).refund(plan, cost, nowUs);
+    return true;
   }
 
-  #release(limit: Limit, leaseId: string): void {
+  #release(limit: Limit, leaseId: string): boolean {
     const counter = this.#counters.find(limit)?.counter;
-    if (counter instanceof LeaseSet) counter.release(leaseId);
+    return counter instanceof LeaseSet && counter.release(leaseId);
   }
 
-  #cancel({ atUs, limits }: Decision, leaseId: string, nowUs: number): void {
-    for (const { limit, admits: charged, waitUs } of limits) {
-      if (!charged) continue;
-      const { plan, cost } = limit;
-      const counter = this.#counters.find(limit)?.counter;
-      if (plan.kind === 'token-bucket' && counter instanceof TokenBucket) {
-        counter.cancel(plan, cost, atUs + waitUs, nowUs);
-      } else if (plan.kind === 'sliding-window') {
-        this.#refund(limit, nowUs);
-      } else {
-        this.#release(limit, leaseId);
-      }
+  #cancel(one: LimitDecision, atUs: number, leaseId: string, nowUs: number): boolean {
+    const { limit, admits: charged, waitUs } = one;
+    const { plan, cost } = limit;
+    if (!charged) return false;
+    const counter = this.#counters.find(limit)?.counter;
+    if (plan.kind === 'token-bucket' && counter instanceof TokenBucket) {
+      return counter.cancel(plan, cost, atUs + waitUs, nowUs);
     }
+    return plan.kind === 'sliding-window'
+      ? this.#refund(limit, nowUs)
+      : this.#release(limit, leaseId);
   }
 
   #renew(limit: Limit, leaseId: string, nowUs: number): boolean {
@@ -238,6 +236,11 @@ function report(verdict: Verdict, nowUs: number): void {
   const { plan } = limit;
   verdict.remaining = counter.remaining(plan, nowUs);
   verdict.resetUs = plan.kind === 'concurrency' ? 0 : counter.resetUs(plan, nowUs);
+}
+
+/** Works on all of them, and tells whether it came to anything. */
+function some<T>(items: readonly T[], work: (item: T) => boolean): boolean {
+  return items.map(work).some(Boolean);
 }
 
 /** What the bucket behind a gate holds after a change. */

@@ -1,9 +1,9 @@
-import { AsyncResource } from 'node:async_hooks';
 import { Injectable, Logger } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { Lease, LeaseKeeper } from '../core/lease.js';
 import type { HeldLease } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
+import { outsideRequests } from '../core/outside-requests.js';
 
 /** The longest that a timer can run. */
 const MAX_INTERVAL_MS = 2 ** 31 - 1;
@@ -18,8 +18,6 @@ const RENEWALS_PER_LEASE = 3;
 export class TimedLeaseKeeper implements LeaseKeeper, OnApplicationShutdown {
   readonly #held = new Set<Lease>();
   readonly #logger = new Logger('RateLimit');
-  /** A timer made inside a request would keep that request's AsyncLocalStorage alive. */
-  readonly #outside = new AsyncResource('nestjs-floodgate:leases');
   #timer: NodeJS.Timeout | undefined;
   #intervalMs = Number.POSITIVE_INFINITY;
   #renewing = false;
@@ -45,7 +43,7 @@ export class TimedLeaseKeeper implements LeaseKeeper, OnApplicationShutdown {
   #start(intervalMs: number): void {
     this.#stop();
     this.#intervalMs = intervalMs;
-    this.#timer = this.#outside.runInAsyncScope(() =>
+    this.#timer = outsideRequests(() =>
       setInterval(() => void this.#renewAll(), intervalMs).unref(),
     );
   }

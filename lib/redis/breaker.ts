@@ -1,4 +1,4 @@
-import { outsideRequests } from './outside-requests.js';
+import { outsideRequests } from '../core/outside-requests.js';
 
 /** Failures in a row after which a server is taken for dead. */
 const FAILURES_TO_OPEN = 3;
@@ -11,6 +11,8 @@ export interface HealthListener {
   onDown(node: string, reason: string): void;
   /** They are shared again. */
   onUp(node: string, downMs: number, decidedWithout: number): void;
+  /** A key of this plan holds something that is not ours; told for every request that meets it. */
+  onUnreadable(plan: string): void;
 }
 
 /** What a breaker needs to know of the world. */

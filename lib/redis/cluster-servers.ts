@@ -40,17 +40,18 @@ export class ClusterServers implements RedisServers {
     return this.client.duplicate();
   }
 
-  /**
-   * Only the owner of the slot is waited for, or a master that hangs would hold up the others. They
-   * are told as well: while a slot moves, another one answers for it.
-   */
-  async load(script: string, slot: number): Promise<void> {
-    const owner = this.#find(this.nodeOf(slot));
-    const loading = this.masters().map(async (node) => {
-      const loaded = node.script('LOAD', script).catch(() => undefined);
-      if (owner === undefined || node === owner) await loaded;
-    });
-    await Promise.all(loading);
+  onConnect(listener: (node: Redis) => void): void {
+    const watch = (node: Redis) => {
+      node.on('ready', () => listener(node));
+      if (node.status === 'ready') listener(node);
+    };
+    this.client.on('+node', watch);
+    this.client.nodes('all').forEach(watch);
+  }
+
+  /** The owner of the slot, and the others: while a slot moves, another one answers for it. */
+  load(script: string): void {
+    for (const node of this.masters()) node.script('LOAD', script).catch(() => undefined);
   }
 
   #find(node: string): Redis | undefined {

@@ -29,6 +29,8 @@ const SAFE: RedisOptions = {
   // The only option that notices a server which hangs.
   socketTimeout: 750,
   maxLoadingRetryTime: 250,
+  // How long a server that does not take part in closing holds it up.
+  disconnectTimeout: 100,
   lazyConnect: false,
   retryStrategy: () => 50,
   reconnectOnError: (error) => /^(READONLY|MASTERDOWN|LOADING)/.test(error.message),

@@ -1,4 +1,4 @@
-import { outsideRequests } from './outside-requests.js';
+import { outsideRequests } from '../core/outside-requests.js';
 
 /** Someone who waits for an answer. */
 interface Waiter {

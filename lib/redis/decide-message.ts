@@ -4,6 +4,7 @@ import type { GateView } from '../core/gate.js';
 import type { Decision, Inquiry, LimitDecision } from '../core/limit-store.js';
 import type { Plan } from '../core/plan.js';
 import type { ScriptArgument } from './lua-script.js';
+import { MalformedReplyError } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 
 const ALLOWED = 1;
@@ -27,11 +28,6 @@ export interface DecideMessage {
   readonly args: ScriptArgument[];
   /** Whether lua/decide_buckets.lua can decide it as well. */
   readonly onlyBuckets: boolean;
-}
-
-/** An answer of lua/decide.lua that is not of the form it promises: not ours, or not in step. */
-export class MalformedReplyError extends Error {
-  override readonly name = 'MalformedReplyError';
 }
 
 /** A key that holds something that is not ours: that key's problem, not the server's. */
@@ -110,6 +106,7 @@ function gateViewOf(numbers: readonly number[], at: number): GateView {
     cutUs: numbers[at + 1]!,
     waitUs: numbers[at + 2]!,
     isProbe: numbers[at + 3] === 1,
+    isTried: numbers[at + 3] === 2,
     blocks: numbers[at + 4]!,
   };
 }

@@ -15,6 +15,9 @@ import { longestWaitUs } from '../core/admission.js';
 /** Denials that are remembered; the oldest is forgotten first. */
 const MAX_DENIALS = 10_000;
 
+/** Others may refund or reset what was denied here: how long that may go unnoticed. */
+const MAX_TRUST_US = 1_000_000;
+
 /** What a limit said no to, and until when it will say the same. */
 interface Denial {
   readonly decision: Decision;
@@ -23,9 +26,10 @@ interface Denial {
 }
 
 /**
- * Denies again what was just denied, without asking the store, until the wait it told is over. Exact:
- * tokens come back by time alone, so that the same request would hear the same. Another cost or
- * another chain has another answer, and is asked about.
+ * Denies again what was just denied, without asking the store, until the wait it told is over, or a
+ * second at most. Exact: tokens come back by time alone, so that the same request would hear the
+ * same, unless another process gives back or resets. Another cost or another chain has another
+ * answer, and is asked about.
  */
 export class DenyCache extends LimitStore {
   readonly #denials = new Map<string, Denial>();
@@ -47,15 +51,16 @@ export class DenyCache extends LimitStore {
       : this.#note(deciding, askedUs);
   }
 
-  override async giveBack(returned: Return): Promise<void> {
+  override async giveBack(returned: Return): Promise<boolean> {
     const limits =
       returned.kind === 'cancel'
         ? returned.decision.limits.map(({ limit }) => limit)
         : returned.limits;
     // Before and after: a denial may come in between.
     this.#forget(limits);
-    await this.store.giveBack(returned);
+    const cameBack = await this.store.giveBack(returned);
     this.#forget(limits);
+    return cameBack;
   }
 
   override renew(leases: readonly HeldLease[]) {
@@ -105,7 +110,11 @@ export class DenyCache extends LimitStore {
       if (admits || !known || limit.plan.shadow) continue;
       const id = idOf(limit);
       this.#denials.delete(id);
-      this.#denials.set(id, { decision, askedUs, untilUs: askedUs + waitUs });
+      this.#denials.set(id, {
+        decision,
+        askedUs,
+        untilUs: askedUs + Math.min(waitUs, MAX_TRUST_US),
+      });
     }
     while (this.#denials.size > MAX_DENIALS) {
       const [oldest] = this.#denials.keys();

@@ -6,8 +6,10 @@ import { LimitStore } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import type { HealthListener } from './breaker.js';
 import { Breaker } from './breaker.js';
-import { MalformedReplyError, UnreadableKeyError } from './decide-message.js';
+import { UnreadableKeyError } from './decide-message.js';
 import { reasonOf } from './last-error.js';
+import { MalformedReplyError } from './lua-script.js';
+import { OwedReleases } from './owed-releases.js';
 
 /** What the store that may fail can tell and be told beside its port. */
 export interface Connection {
@@ -44,6 +46,7 @@ const FAULTS_OF_A_KEY = /^(WRONGTYPE|ERR user_script|ERR Error running script)/;
 export class FailSafeStore extends LimitStore {
   readonly #breakers = new Map<string, Breaker>();
   readonly #shares = new WeakMap<Plan, Plan>();
+  readonly #owed = new OwedReleases();
 
   constructor(
     private readonly store: LimitStore,
@@ -71,17 +74,23 @@ export class FailSafeStore extends LimitStore {
   }
 
   /** Never fails: what cannot be given back comes back by itself, in time. */
-  override async giveBack(returned: Return): Promise<void> {
+  override async giveBack(returned: Return): Promise<boolean> {
     // A turn comes back where it was booked; in the other place it would be a gift.
     const failure = returned.kind === 'cancel' ? returned.decision.failure : undefined;
-    if (failure === 'local' || returned.kind !== 'cancel') await this.local.giveBack(returned);
-    if (failure !== undefined) return;
+    const atHome = failure === 'local' || returned.kind !== 'cancel';
+    const locally = atHome && (await this.local.giveBack(returned));
     const first = limitsOf(returned)[0];
-    if (!first || !this.#isReachable(first)) return;
+    if (failure !== undefined || !first) return locally;
+    if (!this.#isReachable(first)) {
+      this.#owe(returned);
+      return locally;
+    }
     try {
-      await this.store.giveBack(returned);
+      return (await this.store.giveBack(returned)) || locally;
     } catch (error) {
       this.#judge(error, first);
+      this.#owe(returned);
+      return locally;
     }
   }
 
@@ -128,6 +137,9 @@ export class FailSafeStore extends LimitStore {
       get isLive() {
         return shared.isLive;
       },
+      get gaps() {
+        return shared.gaps;
+      },
       close: () => {
         shared.close();
         local.close();
@@ -162,6 +174,7 @@ export class FailSafeStore extends LimitStore {
   }
 
   #succeed(limit: Limit): void {
+    if (this.#owed.size > 0) this.#payBack();
     if (this.#breakers.size === 0) return;
     const node = this.connection.nodeOf(limit);
     // An open one is closed by its probe alone.
@@ -182,6 +195,7 @@ export class FailSafeStore extends LimitStore {
       onUp: (downMs, decidedWithout) => {
         this.#breakers.delete(node);
         listener.onUp(node, downMs, decidedWithout);
+        this.#payBack();
       },
       nowMs,
     });
@@ -196,19 +210,34 @@ export class FailSafeStore extends LimitStore {
   /** A fault of one key says nothing about the server, or one poisoned key would end all limits. */
   #judge(error: unknown, limit: Limit): void {
     const { message } = error as Error;
-    if (error instanceof UnreadableKeyError || FAULTS_OF_A_KEY.test(message)) return;
+    if (error instanceof UnreadableKeyError || FAULTS_OF_A_KEY.test(message)) {
+      this.options.listener.onUnreadable(limit.plan.name);
+      return;
+    }
     const node = this.connection.nodeOf(limit);
     const opened = this.#breakerOf(node, limit).fail(reasonOf(error));
     // A socket that answered nonsense, or not at all, may hand out answers meant for others.
     if (opened || error instanceof MalformedReplyError) this.connection.reconnect(node);
   }
 
-  /** The acquire may be carried out after all, later; this comes behind it on the same socket. */
+  /** The acquire may be carried out after all, later: it is given back when the store answers again. */
   #takeBackLease({ limits, leaseId }: Inquiry): void {
     const lent = limits.filter(({ plan }) => plan.kind === 'concurrency');
-    if (lent.length === 0 || this.connection.whyNotReady() !== undefined) return;
-    const taking = this.store.giveBack({ kind: 'release', limits: lent, leaseId });
-    Promise.resolve(taking).catch(() => undefined);
+    if (lent.length > 0) this.#owed.add({ leaseId, limits: lent }, this.options.nowMs());
+  }
+
+  #owe(returned: Return): void {
+    if (returned.kind === 'refund') return;
+    const limits = limitsOf(returned).filter(({ plan }) => plan.kind === 'concurrency');
+    if (limits.length === 0) return;
+    this.#owed.add({ leaseId: returned.leaseId, limits }, this.options.nowMs());
+  }
+
+  /** What cannot be given back now either is owed again. */
+  #payBack(): void {
+    for (const lease of this.#owed.take(this.options.nowMs())) {
+      void this.giveBack({ kind: 'release', ...lease });
+    }
   }
 
   #decideWithout(inquiry: Inquiry): Awaitable<Decision> {

@@ -7,6 +7,7 @@ export class GateChannel {
   readonly #listeners = new Set<GateListener>();
   #client: RedisClient | undefined;
   #isLive = false;
+  #gaps = 0;
 
   constructor(
     private readonly connect: () => RedisClient,
@@ -17,9 +18,13 @@ export class GateChannel {
     this.#listeners.add(listener);
     this.#client ??= this.#open();
     const isLive = () => this.#isLive;
+    const gaps = () => this.#gaps;
     return {
       get isLive() {
         return isLive();
+      },
+      get gaps() {
+        return gaps();
       },
       close: () => {
         this.#listeners.delete(listener);
@@ -39,7 +44,10 @@ export class GateChannel {
     // Whether Redis is well is found out and told elsewhere; ioredis connects again by itself.
     client.on('error', () => undefined);
     client.on('message', (_channel: string, text: string) => this.#tell(text));
-    client.on('close', () => (this.#isLive = false));
+    client.on('close', () => {
+      this.#isLive = false;
+      this.#gaps++;
+    });
     client.on('ready', () => void this.#subscribe(client));
     return client;
   }

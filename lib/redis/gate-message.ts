@@ -1,7 +1,7 @@
 import type { GateChange, GateState } from '../core/gate.js';
 import type { Limit } from '../core/limit-store.js';
-import { MalformedReplyError } from './decide-message.js';
 import type { ScriptArgument } from './lua-script.js';
+import { MalformedReplyError } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 
 const EVENTS = { block: 1, success: 2, replan: 3 } as const;

@@ -1,11 +1,13 @@
 import type { RedisClient } from './redis-servers.js';
 
+const NO_CONNECTION = 'there is no connection';
+
 /**
  * Remembers why a client could not connect. Also keeps ioredis from printing every attempt, which it
  * does when nobody listens.
  */
 export class LastError {
-  #reason = 'there is no connection';
+  #reason = NO_CONNECTION;
 
   constructor(client: RedisClient) {
     client.on('error', (error: unknown) => {
@@ -25,5 +27,8 @@ export class LastError {
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (typeof code === 'string') return code;
+  if (/^(Stream isn't writeable|Connection is closed|Cluster isn't ready)/.test(message)) {
+    return NO_CONNECTION;
+  }
   return String(message).split(/[:'"]/)[0]!.slice(0, 80);
 }

@@ -1,31 +1,57 @@
 import { createHash } from 'node:crypto';
 import type { RedisServers } from './redis-servers.js';
 
+/** How often a server that keeps forgetting is told again, within one call. */
+const MAX_TIMES_TOLD = 3;
+const MAX_TICKET = 2 ** 31;
+
+/** An answer that is not of the form a script promises: not ours, or not in step. */
+export class MalformedReplyError extends Error {
+  override readonly name = 'MalformedReplyError';
+}
+
 /**
  * A script that Redis knows by its hash. A server that has forgotten it, by SCRIPT FLUSH, a restart
  * or a failover, is told again within the same call. Needs no permission for EVAL.
  */
 export class LuaScript {
   readonly #sha: string;
+  #ticket = 0;
 
-  constructor(private readonly source: string) {
+  constructor(readonly source: string) {
     this.#sha = createHash('sha1').update(source).digest('hex');
   }
 
-  async run(servers: RedisServers, keys: readonly string[], args: readonly ScriptArgument[]) {
-    const { client } = servers;
-    try {
-      return await client.evalsha(this.#sha, keys.length, ...keys, ...args);
-    } catch (error) {
-      if (!isUnknownScript(error)) throw error;
+  /** The answer, without the number that shows that it is the answer to this very question. */
+  async run(
+    servers: RedisServers,
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+  ): Promise<unknown[]> {
+    const ticket = (this.#ticket = (this.#ticket + 1) % MAX_TICKET);
+    for (let told = 0; ; told++) {
+      try {
+        const asking = servers.client.evalsha(this.#sha, keys.length, ...keys, ...args, ticket);
+        return withoutTicket(await asking, ticket);
+      } catch (error) {
+        if (!isUnknownScript(error) || told === MAX_TIMES_TOLD) throw error;
+      }
+      // Not waited for: what follows on the same socket finds it there, and nothing comes between.
+      servers.load(this.source, servers.slotOf(keys[0]!));
     }
-    await servers.load(this.source, servers.slotOf(keys[0]!));
-    return client.evalsha(this.#sha, keys.length, ...keys, ...args);
   }
 }
 
 /** Redis takes everything as text. */
 export type ScriptArgument = string | number;
+
+/** A socket that lost or gained a reply hands every later one to the wrong caller. */
+function withoutTicket(reply: unknown, ticket: number): unknown[] {
+  if (!Array.isArray(reply) || reply[0] !== ticket) {
+    throw new MalformedReplyError('Redis answered another question.');
+  }
+  return reply.slice(1);
+}
 
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');

@@ -18,9 +18,12 @@ export const DECIDE = `--[[
   many limits, for each limit its plan and its cost, and where one of the plans is of kind 3, for each
   chain its lease id
 
-  Returns integers: the time, then for each chain
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
-    of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe, blocks in a row,
+    of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
+    out, blocks in a row,
     and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
@@ -34,6 +37,8 @@ local SCHEMA = '1'
 local EPSILON = 1e-9
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
+-- Leases of turns that are booked ahead may end this much later than those taken now.
+local LEASE_STEP = 600000000
 
 -- A time that was given is a test's, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -159,6 +164,10 @@ local function read_leases(i, p, key, lease_id)
   if type(held) == 'table' then return false end
   level[i] = quota[p] - held
   if level[i] > 0 then return true end
+  -- A lease that ends so late was taken before the clock went back, and ends after its length from now.
+  for _, id in ipairs(call('ZRANGEBYSCORE', key, now + a[p] + LEASE_STEP, '+inf')) do
+    call('ZADD', key, now + a[p], id)
+  end
   -- Taking a lease again that is held already takes no other slot.
   local ends = call('ZSCORE', key, lease_id)
   if ends and tonumber(ends) > now then return true end
@@ -231,7 +240,7 @@ local function rebase(i, key)
   else call('HSET', key, 'ws', now) end
 end
 
-local out, size = { now }, 1
+local out, size = { tonumber(ARGV[#ARGV]), now }, 2
 
 -- Appends what a gate says. Returns whether it could be read, whether it is shut, and whether the
 -- chain that passes is a probe.
@@ -244,7 +253,7 @@ local function read_gate(key)
   if till > now then shut_for = till - now elseif till > 0 and probe_till > now then shut_for = probe_till - now end
   local is_probe = till > 0 and shut_for == 0
   out[size + 1], out[size + 2] = tonumber(held[1] or '') or 0, tonumber(held[2] or '') or 0
-  out[size + 3], out[size + 4] = shut_for, is_probe and 1 or 0
+  out[size + 3], out[size + 4] = shut_for, is_probe and 1 or (shut_for > 0 and till <= now) and 2 or 0
   out[size + 5] = tonumber(held[3] or '') or 0
   size = size + 5
   return readable, shut_for > 0, is_probe
@@ -292,7 +301,7 @@ local function decide(first, limit_count, mode, longest, lease_id, probe_length)
   end
 end
 
-local first, arg_count = 0, #ARGV
+local first, arg_count = 0, #ARGV - 1
 arg = arg + 1
 while arg <= arg_count do
   local chain_count, mode = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
@@ -328,7 +337,9 @@ export const DECIDE_BUCKETS = `--[[
   then chains, those of one shape that follow each other told together: how many chains, mode
   (0 take, 1 peek, 2 reserve), longest wait, 0, how many limits, for each limit its plan and its cost
 
-  Returns integers: the time, then for each chain
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
 
@@ -358,8 +369,8 @@ local now_packed = pack('<i8', now)
 local quota, refill, period, shadow, cost = {}, {}, {}, {}, {}
 local level, expiry, wait, books, stepped = {}, {}, {}, {}, {}
 
-local out, size, first = { now }, 1, 0
-local arg, arg_count = 3 + 5 * tonumber(ARGV[2]), #ARGV
+local out, size, first = { tonumber(ARGV[#ARGV]), now }, 2, 0
+local arg, arg_count = 3 + 5 * tonumber(ARGV[2]), #ARGV - 1
 while arg <= arg_count do
   local chain_count, mode = tonumber(ARGV[arg]), ARGV[arg + 1]
   local longest, limit_count = tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 4])
@@ -477,11 +488,14 @@ export const GIVE_BACK = `--[[
     action 3  release a lease
     action 4  cancel a turn of a bucket that was due at \`due\`; only the last in the queue comes back
 
-  Returns how many of them changed anything.
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns that number, and how many of them changed anything.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 
 local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
+local SCHEMA = '1'
 -- Tokens that a bucket may seem to owe although nobody waits.
 local ROUNDING = 1e-6
 
@@ -492,8 +506,9 @@ if not now then
 end
 
 local function refund_bucket(key, quota, a, b, tokens, due)
-  local held = pcall('HMGET', key, 't', 'ts')
-  if held.err or not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
+  local held = pcall('HMGET', key, 't', 'ts', 'v')
+  if held.err or held[3] ~= SCHEMA then return 0 end
+  if not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
   local level, since = unpack('<d', held[1]), unpack('<i8', held[2])
   if now > since then level = level + (now - since) * a / b end
   if due then
@@ -510,8 +525,8 @@ local function refund_bucket(key, quota, a, b, tokens, due)
 end
 
 local function refund_window(key, a, tokens)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p')
-  if held.err then return 0 end
+  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
+  if held.err or held[4] ~= SCHEMA then return 0 end
   local start, current, previous = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
   if not (start and current and previous) or now - start >= 2 * a then return 0 end
   if now - start >= a then start, current, previous = start + a, 0, current end
@@ -538,7 +553,7 @@ for i = 1, #KEYS do
     changed = changed + refund_bucket(key, quota, a, b, tokens, due)
   end
 end
-return changed
+return { tonumber(ARGV[#ARGV]), changed }
 `;
 
 /** lua/renew.lua */
@@ -549,7 +564,9 @@ export const RENEW = `--[[
   ARGV[1]  the time in microseconds, or '' to take the server's
   then for each slot: lease id, length of its lease in microseconds
 
-  Returns for each slot 1 if it was still held, else 0.
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns that number, and for each slot 1 if it was still held, else 0.
 ]]
 local call, pcall = redis.call, redis.pcall
 
@@ -560,16 +577,16 @@ if not now then
   now = time[1] * 1000000 + time[2]
 end
 
-local out = {}
+local out = { tonumber(ARGV[#ARGV]) }
 for i = 1, #KEYS do
   local key, lease_id, length = KEYS[i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])
   local ends = pcall('ZSCORE', key, lease_id)
-  out[i] = 0
+  out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
     call('ZADD', key, now + length, lease_id)
     local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
     call('PEXPIRE', key, math.ceil((tonumber(last[2]) - now) / 1000) + keep_ms)
-    out[i] = 1
+    out[i + 1] = 1
   end
 end
 return out
@@ -595,7 +612,9 @@ export const GATE = `--[[
   ARGV[11] the channel to tell changes on
   ARGV[12] what to call the gate there
 
-  Returns integers: generation, cut, blocks, rest of the cooldown, 1 while probes are tried, 1 if the
+  ARGV[13] a number that comes back, by which the caller knows that the answer is its own
+
+  Returns integers: that number, generation, cut, blocks, rest of the cooldown, 1 while probes are tried, 1 if the
   gate or the plan of turns changed
 ]]
 local call, pack, unpack, ceil, max, min = redis.call, struct.pack, struct.unpack, math.ceil, math.max, math.min
@@ -707,6 +726,7 @@ if changed or event == BLOCK then
   for i = 1, 6 do text[i] = string.format('%.0f', state[i]) end
   call('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
 end
+table.insert(state, 1, tonumber(ARGV[13]))
 return state
 `;
 

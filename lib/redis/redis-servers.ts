@@ -18,6 +18,8 @@ export interface RedisServers {
   reconnect(node: string): void;
   /** A connection to listen on, which the caller ends. */
   subscriber(): RedisClient;
-  /** Makes a script known where a slot lives. */
-  load(script: string, slot: number): Promise<void>;
+  /** Calls with every connection that becomes usable, and those that are. */
+  onConnect(listener: (node: Redis) => void): void;
+  /** Makes a script known where a slot lives: to what is sent next, not when it returns. */
+  load(script: string, slot: number): void;
 }

@@ -52,6 +52,11 @@ export class RedisStore extends LimitStore {
     this.#deadline = options.deadline;
     this.#nowUs = options.nowUs;
     this.#coalescer = new Coalescer((questions) => this.#decideTogether(questions));
+    // So that the first call of each need not find out that the server has to be told.
+    const scripts = [this.#decideBuckets, this.#decide, this.#giveBack, this.#renew, this.#gate];
+    servers.onConnect((node) => {
+      for (const { source } of scripts) node.script('LOAD', source).catch(() => undefined);
+    });
   }
 
   override decide(inquiry: Inquiry): Promise<Decision> {
@@ -60,7 +65,7 @@ export class RedisStore extends LimitStore {
     return this.#coalescer.ask({ inquiry, keys }, this.servers.slotOf(keys[0]!));
   }
 
-  override async giveBack(returned: Return): Promise<void> {
+  override async giveBack(returned: Return): Promise<boolean> {
     const keys: string[] = [];
     const args: ScriptArgument[] = [this.#time()];
     for (const [limit, action, dueUs] of actionsOf(returned)) {
@@ -68,7 +73,9 @@ export class RedisStore extends LimitStore {
       const leaseId = returned.kind === 'refund' ? '' : returned.leaseId;
       args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
     }
-    if (keys.length > 0) await this.#run(this.#giveBack, keys, args);
+    if (keys.length === 0) return false;
+    const [changed] = await this.#run(this.#giveBack, keys, args);
+    return changed !== 0;
   }
 
   override async renew(leases: readonly HeldLease[]): Promise<boolean[]> {
@@ -83,7 +90,7 @@ export class RedisStore extends LimitStore {
     const renewed = keys.length > 0 ? await this.#run(this.#renew, keys, args) : [];
     let at = 0;
     return leases.map(({ limits }) =>
-      (renewed as number[]).slice(at, (at += limits.length)).every((held) => held === 1),
+      renewed.slice(at, (at += limits.length)).every((held) => held === 1),
     );
   }
 
@@ -127,7 +134,7 @@ export class RedisStore extends LimitStore {
     return decode(questions, await this.#run(script, keys, args));
   }
 
-  #run(script: LuaScript, keys: string[], args: ScriptArgument[]): Promise<unknown> {
+  #run(script: LuaScript, keys: string[], args: ScriptArgument[]): Promise<unknown[]> {
     return this.#within(script.run(this.servers, keys, args));
   }
 

@@ -36,7 +36,12 @@ export class SingleServer implements RedisServers {
     return this.client.duplicate();
   }
 
-  async load(script: string): Promise<void> {
-    await this.client.script('LOAD', script);
+  onConnect(listener: (node: Redis) => void): void {
+    this.client.on('ready', () => listener(this.client));
+    if (this.client.status === 'ready') listener(this.client);
+  }
+
+  load(script: string): void {
+    this.client.script('LOAD', script).catch(() => undefined);
   }
 }

@@ -41,14 +41,15 @@ export class SlotSplitStore extends LimitStore {
       : this.#take(inquiry, groups.sort(byNarrowness));
   }
 
-  override async giveBack(returned: Return): Promise<void> {
-    if (returned.kind === 'cancel') {
-      const parts = this.#parts.get(returned.decision) ?? this.#split(returned.decision);
-      await all(parts, (decision) => this.store.giveBack({ ...returned, decision }));
-    } else {
-      const groups = this.#group(returned.limits);
-      await all(groups, (limits) => this.store.giveBack({ ...returned, limits }));
-    }
+  override async giveBack(returned: Return): Promise<boolean> {
+    const parts =
+      returned.kind === 'cancel'
+        ? (this.#parts.get(returned.decision) ?? this.#split(returned.decision)).map(
+            (decision): Return => ({ ...returned, decision }),
+          )
+        : this.#group(returned.limits).map((limits): Return => ({ ...returned, limits }));
+    const cameBack = await all(parts, (part) => this.store.giveBack(part));
+    return cameBack.some(Boolean);
   }
 
   override async renew(leases: readonly HeldLease[]): Promise<readonly boolean[]> {
@@ -116,7 +117,10 @@ export class SlotSplitStore extends LimitStore {
 
   /** Without an answer nothing is known to have been taken, and the decision lists no limits. */
   async #undo({ mode, leaseId }: Inquiry, decision: Decision): Promise<void> {
-    if (mode === 'reserve') return this.store.giveBack({ kind: 'cancel', decision, leaseId });
+    if (mode === 'reserve') {
+      await this.store.giveBack({ kind: 'cancel', decision, leaseId });
+      return;
+    }
     const charged = decision.limits.filter(({ admits }) => admits).map(({ limit }) => limit);
     const lent = charged.filter(({ plan }) => plan.kind === 'concurrency');
     await this.store.giveBack({ kind: 'refund', limits: charged });

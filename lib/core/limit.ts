@@ -1,0 +1,9 @@
+import type { Plan } from './plan.js';
+
+/** One plan applied to one key: one counter in the store, and what this request asks of it. */
+export interface Limit {
+  readonly plan: Plan;
+  readonly key: string;
+  /** Tokens to spend. A concurrency plan lends one slot whatever it says. */
+  readonly cost: number;
+}

@@ -1,0 +1,456 @@
+import type { Awaitable } from '../core/awaitable.js';
+import { isPending } from '../core/awaitable.js';
+import { NEVER } from '../core/counter.js';
+import type { Gate, GateState, GateView, GateWatch } from '../core/gate.js';
+import type { LeaseTies } from '../core/lease.js';
+import { Lease } from '../core/lease.js';
+import type { Decision, Inquiry, Limit } from '../core/limit-store.js';
+import type { TokenBucketPlan } from '../core/plan.js';
+import {
+  CostExceedsBurstError,
+  OutboundUnavailableError,
+  WaitAbortedError,
+  WaitTimedOutError,
+} from './outbound-errors.js';
+import { Permit } from './permit.js';
+import type { Ticker } from './ticker.js';
+import { Waiter } from './waiter.js';
+
+/** Longest that is booked ahead. */
+const MAX_WAIT_US = 86_400_000_000;
+/** Where slots are held by other processes, nobody tells when one is free: it is tried this often. */
+const SLOT_RETRY_MS = 100;
+/** While news does not come, a turn that was booked so long ago is checked before it is used. */
+const TRUSTED_MS = 500;
+
+/** The limits of a domain, as they are at the moment. */
+export interface DomainLimits {
+  readonly bucket: Limit;
+  /** How many may be under way at once; undefined for any number. */
+  readonly slots: Limit | undefined;
+}
+
+/** What a queue hangs on. */
+export interface QueueTies extends LeaseTies {
+  readonly ticker: Ticker;
+  readonly watch: GateWatch;
+  readonly newLeaseId: () => string;
+  /** How long a gate remembers, for a new plan of turns. */
+  readonly memoryUs: number;
+}
+
+/** A time at which one call may go. It belongs to the process, not to whoever it was booked for. */
+interface Turn {
+  readonly tokens: number;
+  readonly atMs: number;
+  readonly bookedMs: number;
+  /** How often news had been missed when it was last known to be good. */
+  gaps: number;
+  readonly decision: Decision;
+  readonly leaseId: string;
+}
+
+/**
+ * Those who wait for one domain in this process, in order of arrival, and the turns that were booked
+ * for them. A turn goes to the first who is still there: when somebody leaves, all behind move up
+ * and the last turn is given back. One timer, whoever waits.
+ */
+export class DomainQueue {
+  readonly #waiters: Waiter[] = [];
+  #turns: Turn[] = [];
+  #generation = 0;
+  #cutUs = 0;
+  /** Until when asking is known to be in vain. */
+  #shutUntilMs = 0;
+  /** Whether that is sure, so that whoever cannot wait so long need not. */
+  #isShutForSure = false;
+  /** Whether one goes ahead to find out before all the others ask. */
+  #scouts = false;
+  #isAsking = false;
+  #isTrimming = false;
+  #isVerifying = false;
+  #stopTimer: (() => void) | undefined;
+  #timerMs = Number.POSITIVE_INFINITY;
+
+  constructor(
+    readonly domain: string,
+    private limits: DomainLimits,
+    private readonly gate: Gate,
+    private readonly ties: QueueTies,
+  ) {}
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
+  /** How long the first of them has waited. */
+  get oldestWaitMs(): number {
+    const first = this.#waiters[0];
+    return first ? this.ties.ticker.nowMs() - first.arrivedMs : 0;
+  }
+
+  /** Whether it can be forgotten. */
+  get isIdle(): boolean {
+    return this.#waiters.length === 0 && this.#turns.length === 0 && !this.#isAsking;
+  }
+
+  /** Waits for a turn. */
+  wait(tokens: number, timeoutMs: number, signal: AbortSignal | undefined): Promise<Permit> {
+    const arrivedMs = this.ties.ticker.nowMs();
+    return new Promise((resolve, reject) => {
+      const waiter = new Waiter(tokens, arrivedMs, arrivedMs + timeoutMs, { resolve, reject });
+      waiter.listen(signal, () => this.#abort(waiter, signal!.reason));
+      this.#waiters.push(waiter);
+      this.#ask();
+    });
+  }
+
+  /** Takes a turn only if there is one at once. */
+  async takeNow(tokens: number): Promise<Permit | Decision> {
+    const { ticker } = this.ties;
+    const inquiry = this.#inquiry(tokens, 0);
+    const decision = await this.ties.store.decide(inquiry);
+    if (!decision.allowed) return decision;
+    return this.#permit(turnOf(decision, inquiry, ticker.nowMs(), 0), ticker.nowMs());
+  }
+
+  /** Other limits from now on, also for those who wait already. */
+  async changeLimits(limits: DomainLimits): Promise<void> {
+    this.limits = limits;
+    if (this.isIdle) return;
+    await this.#replan(0, true);
+  }
+
+  /** Hears about the gate. */
+  hear(state: GateState): void {
+    if (state.generation > this.#generation) this.#adopt(state);
+    if (state.cooldownUs > 0) this.#shut(state.cooldownUs / 1_000, true);
+    else if (state.changed) this.#open();
+    this.#ask();
+    this.#arm();
+  }
+
+  /** Ends all waits: the application is closing. */
+  close(reason: unknown): void {
+    for (const waiter of this.#waiters.splice(0)) {
+      waiter.reject(new WaitAbortedError(this.domain, reason));
+    }
+    this.#trim();
+    this.#stopTimer?.();
+  }
+
+  /** Books turns for those who have none: one question each, which travel together. */
+  #ask(): void {
+    const nowMs = this.ties.ticker.nowMs();
+    const booked = this.#turns.length;
+    if (this.#isAsking || this.#waiters.length <= booked) return;
+    if (this.#shutUntilMs > nowMs) return this.#failHopeless(nowMs);
+    const wanting = this.#scouts ? [this.#waiters[booked]!] : this.#waiters.slice(booked);
+    const inquiries = wanting.map(({ tokens, expiresMs }) =>
+      this.#inquiry(tokens, Math.min((expiresMs - nowMs) * 1_000, MAX_WAIT_US)),
+    );
+    this.#isAsking = true;
+    const before = this.#generation;
+    const answers = inquiries.map((inquiry) => this.ties.store.decide(inquiry));
+    whenAll(
+      answers,
+      (decisions) => this.#settle(wanting, inquiries, decisions, before),
+      (error) => this.#fail(wanting, error),
+    );
+  }
+
+  #inquiry(tokens: number, maxWaitUs: number): Inquiry {
+    const { bucket, slots } = this.limits;
+    const paid = tokens === bucket.cost ? bucket : { ...bucket, cost: tokens };
+    return {
+      limits: slots ? [slots, paid] : [paid],
+      mode: 'reserve',
+      maxWaitUs: Math.max(0, Math.floor(maxWaitUs)),
+      leaseId: slots ? this.ties.newLeaseId() : '',
+      gate: this.gate,
+    };
+  }
+
+  #settle(
+    wanting: readonly Waiter[],
+    inquiries: readonly Inquiry[],
+    decisions: readonly Decision[],
+    before: number,
+  ): void {
+    this.#isAsking = false;
+    const nowMs = this.ties.ticker.nowMs();
+    this.#scouts = false;
+    decisions.forEach((decision, i) => {
+      const isStale = decision.gate !== undefined && this.#learn(decision.gate, before);
+      if (!decision.allowed) this.#refuse(wanting[i]!, decision);
+      else if (!isStale || !this.#isVoid(decision)) {
+        this.#turns.push(turnOf(decision, inquiries[i]!, nowMs, this.ties.watch.gaps));
+        if (decision.gate?.isProbe) this.#shut(this.gate.probeUs / 1_000, false);
+      }
+    });
+    this.#turns.sort((one, other) => one.atMs - other.atMs);
+    this.#trim();
+    this.#dispatch();
+    this.#ask();
+  }
+
+  /** Takes note of the plan of turns; tells whether the answer is older than what is known. */
+  #learn(view: GateView, before: number): boolean {
+    const { generation } = view;
+    if (generation === this.#generation) return false;
+    // A plan that was heard of while the question was under way is newer than the answer.
+    if (generation < this.#generation && this.#generation !== before) return true;
+    this.#adopt(view);
+    return false;
+  }
+
+  /** A new plan: turns that were due later than its cut are void, and booked anew. */
+  #adopt({ generation, cutUs }: { readonly generation: number; readonly cutUs: number }): void {
+    this.#generation = generation;
+    this.#cutUs = cutUs;
+    this.#turns = this.#turns.filter(
+      ({ decision }) => decision.gate === undefined || !this.#isVoid(decision),
+    );
+  }
+
+  #isVoid({ gate, atUs, waitUs }: Decision): boolean {
+    return gate!.generation !== this.#generation && atUs + waitUs > this.#cutUs;
+  }
+
+  #refuse(waiter: Waiter, { failure, gate, waitUs, limits }: Decision): void {
+    if (failure === 'closed') {
+      this.#reject(waiter, new OutboundUnavailableError(this.domain));
+    } else if (gate !== undefined && gate.waitUs > 0) {
+      // Those who wait for a probe may be let go by what it finds, at any time.
+      this.#shut(gate.waitUs / 1_000, !gate.isTried);
+    } else if (waitUs === NEVER) {
+      const { quota } = this.limits.bucket.plan;
+      this.#reject(waiter, new CostExceedsBurstError(this.domain, waiter.tokens, quota));
+    } else if (limits.some(({ limit, admits }) => !admits && limit.plan.kind === 'concurrency')) {
+      this.#shut(Math.min(waitUs / 1_000, SLOT_RETRY_MS), false);
+    } else {
+      this.#reject(waiter, new WaitTimedOutError(this.domain, Math.ceil(waitUs / 1_000)));
+    }
+  }
+
+  #shut(milliseconds: number, forSure: boolean): void {
+    this.#shutUntilMs = this.ties.ticker.nowMs() + milliseconds;
+    this.#isShutForSure = forSure;
+    this.#scouts = true;
+  }
+
+  #open(): void {
+    this.#shutUntilMs = 0;
+    this.#scouts = false;
+  }
+
+  /** Hands turns that have come to those who are first. */
+  #dispatch(): void {
+    const nowMs = this.ties.ticker.nowMs();
+    while (this.#waiters.length > 0 && this.#turns.length > 0 && this.#turns[0]!.atMs <= nowMs) {
+      if (this.#mustVerify(this.#turns[0]!, nowMs)) return this.#verify();
+      const turn = this.#turns.shift()!;
+      const waiter = this.#waiters.shift()!;
+      waiter.resolve(this.#permit(turn, waiter.arrivedMs));
+    }
+    this.#expire(nowMs);
+    this.#arm();
+  }
+
+  #permit({ decision, leaseId }: Turn, arrivedMs: number): Permit {
+    const { gate } = decision;
+    const lent = decision.limits.filter(
+      ({ admits, limit }) => admits && limit.plan.kind === 'concurrency',
+    );
+    const held = { leaseId, limits: lent.map(({ limit }) => limit) };
+    const lease = lent.length > 0 ? new Lease(decision, held, this.#leaseTies) : undefined;
+    const waitedMs = Math.max(0, this.ties.ticker.nowMs() - arrivedMs);
+    return new Permit(this.domain, waitedMs, gate?.generation, gate?.isProbe ?? false, lease);
+  }
+
+  /** A slot that comes back is for whoever waits here. */
+  get #leaseTies(): LeaseTies {
+    const { store, keeper } = this.ties;
+    const freed = () => {
+      this.#open();
+      this.#ask();
+    };
+    return { store, keeper, onRelease: freed };
+  }
+
+  #mustVerify({ decision, bookedMs, gaps }: Turn, nowMs: number): boolean {
+    const { watch } = this.ties;
+    if (decision.gate === undefined || (watch.isLive && watch.gaps === gaps)) return false;
+    return nowMs - bookedMs > TRUSTED_MS;
+  }
+
+  /** News may have been missed: is the plan still the one by which these turns were booked? */
+  #verify(): void {
+    if (this.#isVerifying) return;
+    this.#isVerifying = true;
+    const { gaps } = this.ties.watch;
+    whenAll(
+      [this.ties.store.lookAtGate(this.gate)],
+      ([state]) => {
+        this.#isVerifying = false;
+        for (const turn of this.#turns) turn.gaps = gaps;
+        this.hear(state!);
+        this.#dispatchVerified();
+      },
+      () => {
+        this.#isVerifying = false;
+        this.#dispatchVerified();
+      },
+    );
+  }
+
+  /** Without anybody to ask, a turn that was booked is good. */
+  #dispatchVerified(): void {
+    const nowMs = this.ties.ticker.nowMs();
+    while (this.#waiters.length > 0 && this.#turns.length > 0 && this.#turns[0]!.atMs <= nowMs) {
+      const waiter = this.#waiters.shift()!;
+      waiter.resolve(this.#permit(this.#turns.shift()!, waiter.arrivedMs));
+    }
+    this.#ask();
+    this.#arm();
+  }
+
+  /** Those without a turn whose time is over. */
+  #expire(nowMs: number): void {
+    const waitMs = Math.max(0, Math.ceil(this.#shutUntilMs - nowMs));
+    for (const waiter of this.#waiters.slice(this.#turns.length)) {
+      if (waiter.expiresMs <= nowMs && !this.#isAsking) {
+        this.#reject(waiter, new WaitTimedOutError(this.domain, waitMs));
+      }
+    }
+  }
+
+  /** Who cannot wait until a cooldown is over hears so at once. */
+  #failHopeless(nowMs: number): void {
+    if (this.#isShutForSure) {
+      const waitMs = Math.ceil(this.#shutUntilMs - nowMs);
+      for (const waiter of this.#waiters.slice(this.#turns.length)) {
+        if (waiter.expiresMs < this.#shutUntilMs) {
+          this.#reject(waiter, new WaitTimedOutError(this.domain, waitMs));
+        }
+      }
+    }
+    this.#arm();
+  }
+
+  #fail(wanting: readonly Waiter[], error: unknown): void {
+    this.#isAsking = false;
+    for (const waiter of wanting) this.#reject(waiter, error);
+    this.#ask();
+  }
+
+  #abort(waiter: Waiter, reason: unknown): void {
+    this.#reject(waiter, new WaitAbortedError(this.domain, reason));
+    if (this.#isTrimming || this.#turns.length === 0) return;
+    this.#isTrimming = true;
+    // Many may leave at once; together they cost one look.
+    setImmediate(() => {
+      this.#isTrimming = false;
+      this.#trim();
+      this.#arm();
+    });
+  }
+
+  #reject(waiter: Waiter, error: unknown): void {
+    const at = this.#waiters.indexOf(waiter);
+    if (at === -1) return;
+    this.#waiters.splice(at, 1);
+    waiter.reject(error);
+  }
+
+  /** Gives back turns that nobody here can use, the latest first: only the last in the queue counts. */
+  #trim(): void {
+    if (this.#isAsking) return;
+    let used = 0;
+    while (this.#turns[used] && this.#waiters[used]?.tokens === this.#turns[used]!.tokens) used++;
+    const surplus = this.#turns.splice(used).reverse();
+    if (surplus.length > 0) void this.#giveBack(surplus);
+    if (this.#waiters.length > used) this.#ask();
+  }
+
+  async #giveBack(turns: readonly Turn[]): Promise<void> {
+    const plan = this.limits.bucket.plan as TokenBucketPlan;
+    let wastedTokens = 0;
+    try {
+      // All at once, so that they arrive before whatever is asked next.
+      const giving = turns.map(async ({ decision, leaseId }) =>
+        this.ties.store.giveBack({ kind: 'cancel', decision, leaseId }),
+      );
+      const cameBack = await Promise.all(giving);
+      turns.forEach(({ decision, tokens }, i) => {
+        if (!cameBack[i] && decision.gate) wastedTokens += tokens;
+      });
+      const wastedUs = Math.round((wastedTokens * plan.periodUs) / plan.refill);
+      if (wastedUs > 0) await this.#replan(wastedUs, false);
+    } catch {
+      // What cannot be given back comes back by itself, in time.
+    }
+  }
+
+  async #replan(wastedUs: number, always: boolean): Promise<void> {
+    const { gate, limits, ties } = this;
+    const { bucket } = limits;
+    const { memoryUs } = ties;
+    const change = { kind: 'replan', gate, bucket, memoryUs, wastedUs, always } as const;
+    const state = await ties.store.changeGate(change);
+    if (state.changed) this.hear(state);
+  }
+
+  /** One timer for the next thing to happen. */
+  #arm(): void {
+    const nextMs = this.#nextMs();
+    if (nextMs === this.#timerMs) return;
+    this.#stopTimer?.();
+    this.#timerMs = nextMs;
+    this.#stopTimer = undefined;
+    if (nextMs === Number.POSITIVE_INFINITY) return;
+    const { ticker } = this.ties;
+    this.#stopTimer = ticker.wakeIn(Math.max(0, nextMs - ticker.nowMs()), () => {
+      this.#timerMs = Number.POSITIVE_INFINITY;
+      this.#dispatch();
+      this.#ask();
+      this.#arm();
+    });
+  }
+
+  #nextMs(): number {
+    if (this.#waiters.length === 0) return Number.POSITIVE_INFINITY;
+    let nextMs = this.#turns[0]?.atMs ?? Number.POSITIVE_INFINITY;
+    if (this.#waiters.length > this.#turns.length && !this.#isAsking) {
+      if (this.#shutUntilMs > this.ties.ticker.nowMs()) {
+        nextMs = Math.min(nextMs, this.#shutUntilMs);
+      }
+      for (let i = this.#turns.length; i < this.#waiters.length; i++) {
+        nextMs = Math.min(nextMs, this.#waiters[i]!.expiresMs);
+      }
+    }
+    return nextMs;
+  }
+}
+
+function turnOf(
+  decision: Decision,
+  { limits, leaseId }: Inquiry,
+  nowMs: number,
+  gaps: number,
+): Turn {
+  const tokens = limits.at(-1)!.cost;
+  const atMs = nowMs + decision.waitUs / 1_000;
+  return { tokens, atMs, bookedMs: nowMs, gaps, decision, leaseId };
+}
+
+/** Without a promise where all answers are there, as those of the embedded store are. */
+function whenAll<T>(
+  answers: readonly Awaitable<T>[],
+  then: (values: readonly T[]) => void,
+  fail: (error: unknown) => void,
+): void {
+  if (answers.some(isPending)) Promise.all(answers).then(then, fail);
+  else then(answers as readonly T[]);
+}

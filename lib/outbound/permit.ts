@@ -1,0 +1,24 @@
+import type { Lease } from '../core/lease.js';
+
+/** The right to make one call. Release it when the call is over; `run` and `fetch` do. */
+export class Permit implements AsyncDisposable {
+  constructor(
+    readonly domain: string,
+    /** Milliseconds that it was waited for. */
+    readonly waitedMs: number,
+    /** The plan of turns that it belongs to: tells whether the call began before a cooldown. */
+    readonly generation: number | undefined,
+    /** Whether this is the call that finds out if a cooldown is really over. */
+    readonly isProbe: boolean,
+    private readonly lease: Lease | undefined,
+  ) {}
+
+  /** Lets the next one go where only so many may be under way at once. Safe to call twice. */
+  async release(): Promise<void> {
+    await this.lease?.release();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}
