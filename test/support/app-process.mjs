@@ -22,7 +22,10 @@ const actions = {
   release: (_, [id]) => leases.get(id).release(),
   renew: (_, [id]) => leases.get(id).renew(),
   isHeld: (_, [id]) => leases.get(id).held !== undefined,
-  close: () => app.close(),
+  async close() {
+    await app.close();
+    return process.getActiveResourcesInfo();
+  },
 };
 
 process.on('message', async ({ id, method, args }) => {

@@ -7,7 +7,7 @@ export const LOAD_PLANS = {
   /** Is denied most of the time: shows whether anybody gets too much. */
   tight: { capacity: 5, tokensPerSecond: 50 },
   /** Is never denied while Redis answers: shows who answers. */
-  roomy: { capacity: 1_000_000, tokensPerSecond: 1 },
+  roomy: { capacity: 1_000_000, tokensPerSecond: 0.01 },
 } as const satisfies Record<string, PlanDefinition>;
 
 /** How many ask how often. */
@@ -40,13 +40,14 @@ const STEADY_CALLS = 40;
 export class Load {
   /** Everything that was thrown at a caller: nothing, one hopes. */
   readonly errors: unknown[] = [];
-  longestWaitMs = 0;
+  readonly #waitsMs: number[] = [];
   /** The longest that this process kept its own timers waiting: no fault of anybody's. */
   lagMs = 0;
   readonly #reasons = new Map<RateLimitReason, number>();
   readonly #admitted = new Map<string, { plan: PlanName; calls: Call[] }>();
   readonly #callers: Promise<void>[];
   readonly #ticking: Promise<void>;
+  #sinceMs = 0;
   #lastFailedMs = 0;
   #steady = 0;
   #stopped = false;
@@ -65,6 +66,15 @@ export class Load {
     return [...this.#reasons.values()].reduce((sum, count) => sum + count, 0);
   }
 
+  get longestWaitMs(): number {
+    return this.#waitsMs.reduce((longest, wait) => Math.max(longest, wait), 0);
+  }
+
+  /** How many calls waited longer than that. */
+  waitedLongerThan(milliseconds: number): number {
+    return this.#waitsMs.filter((wait) => wait > milliseconds).length;
+  }
+
   count(reason: RateLimitReason): number {
     return this.#reasons.get(reason) ?? 0;
   }
@@ -79,14 +89,16 @@ export class Load {
     return Math.max(0, this.#lastFailedMs - sinceMs);
   }
 
-  /** Calls that were admitted and counted, by key. */
-  admitted(key: string): number {
-    return this.#admitted.get(key)?.calls.length ?? 0;
+  /** Calls that were admitted and counted, for each key of a plan. */
+  admitted(plan: PlanName): Map<string, number> {
+    const ofPlan = [...this.#admitted].filter(([, one]) => one.plan === plan);
+    return new Map(ofPlan.map(([id, { calls }]) => [id.slice(plan.length + 1), calls.length]));
   }
 
   /** What was counted so far is known to be lost, so that everybody starts anew. */
   forget(): void {
     this.#admitted.clear();
+    this.#sinceMs = performance.now();
   }
 
   /** The most that any key got above its capacity and what came back in any interval. */
@@ -125,13 +137,17 @@ export class Load {
 
   #note(key: string, plan: PlanName, call: Call): void {
     const { startMs, endMs, reason } = call;
-    this.longestWaitMs = Math.max(this.longestWaitMs, endMs - startMs);
+    this.#waitsMs.push(endMs - startMs);
     this.#reasons.set(reason, this.count(reason) + 1);
-    if (reason === 'FAIL_OPEN') this.#lastFailedMs = endMs;
+    if (reason === 'FAIL_OPEN') {
+      this.#lastFailedMs = endMs;
+      this.#steady = 0;
+    }
     // Denials may be remembered, so that they say nothing about Redis.
-    if (reason === 'FAIL_OPEN') this.#steady = 0;
     if (reason !== 'ALLOWED') return;
     this.#steady++;
+    // Decided before or after what was forgotten: nobody knows.
+    if (startMs < this.#sinceMs) return;
     const id = `${plan} ${key}`;
     const known = this.#admitted.get(id) ?? { plan, calls: [] };
     known.calls.push(call);
