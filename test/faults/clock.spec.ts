@@ -11,11 +11,12 @@ import {
   jest,
 } from '@jest/globals';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { until } from '../support/redis-servers.js';
 import { faultReport } from './fault-report.js';
 import type { ClockHand } from './shifted-clock.js';
 import { HAS_COMPILER, ShiftedClock } from './shifted-clock.js';
 import type { Server } from './stage.js';
-import { expectHarmless, playUnderLoad, Stage, until } from './stage.js';
+import { expectHarmless, playUnderLoad, Stage } from './stage.js';
 
 const report = faultReport('clock');
 const HOUR_MS = 3_600_000;

@@ -5,9 +5,12 @@ import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RateLimiter } from '../../lib/index.js';
 import { Load } from '../support/load.js';
+import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
+import { until } from '../support/redis-servers.js';
+import { describeWithServers } from '../support/describe-with-servers.js';
 import { faultReport } from './fault-report.js';
 import type { Server } from './stage.js';
-import { expectAllKeysToExpire, expectHarmless, playUnderLoad, Stage, until } from './stage.js';
+import { expectHarmless, playUnderLoad, Stage } from './stage.js';
 
 const report = faultReport('Redis');
 const DOWN = /^Limits are no longer shared: Redis does not answer \(/;
@@ -20,7 +23,7 @@ const PLANS = {
   alone: { capacity: 5, tokensPerSecond: 0.001, onStoreFailure: 'local' },
 } as const;
 
-describe('a Redis that', () => {
+describeWithServers('native server', 'a Redis that', () => {
   let stage: Stage;
   let folder: string;
 
@@ -46,7 +49,7 @@ describe('a Redis that', () => {
     expectHarmless(outcome);
     expect(outcome.load.count('FAIL_OPEN')).toBeGreaterThan(100);
     expect(lines).toEqual([expect.stringMatching(DOWN), expect.stringMatching(UP)]);
-    await expectAllKeysToExpire(stage.admin(server));
+    await expectAllKeysExpire(stage.admin(server));
     report(outcome.row);
   });
 
@@ -65,7 +68,7 @@ describe('a Redis that', () => {
     expect(load.count('FAIL_OPEN')).toBeGreaterThan(100);
     expect(load.waitedLongerThan(25)).toBeLessThanOrEqual(callers);
     expect(lines).toEqual([expect.stringMatching(DOWN), expect.stringMatching(UP)]);
-    await expectAllKeysToExpire(stage.admin(server));
+    await expectAllKeysExpire(stage.admin(server));
     report(outcome.row);
   });
 

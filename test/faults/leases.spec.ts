@@ -9,9 +9,12 @@ import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RateLimiter } from '../../lib/index.js';
 import { RateLimit, RateLimitModule } from '../../lib/index.js';
+import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
+import { until } from '../support/redis-servers.js';
+import { describeWithServers } from '../support/describe-with-servers.js';
 import { faultReport } from './fault-report.js';
 import type { Server } from './stage.js';
-import { expectAllKeysToExpire, Stage, until } from './stage.js';
+import { Stage } from './stage.js';
 
 /** An application in a process of its own. */
 interface AppProcess {
@@ -37,7 +40,7 @@ const PLANS = {
   single: { maxConcurrent: 1, leaseMs: LEASE_MS },
 } as const;
 
-describe('a slot on Redis', () => {
+describeWithServers('native server', 'a slot on Redis', () => {
   let stage: Stage;
   let server: Server;
   let admin: Redis;
@@ -53,7 +56,7 @@ describe('a slot on Redis', () => {
   });
 
   afterEach(async () => {
-    await expectAllKeysToExpire(admin);
+    await expectAllKeysExpire(admin);
     for (const process of processes) await process.end();
     await stage.end();
   });

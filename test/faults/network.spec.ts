@@ -1,19 +1,22 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { performance } from 'node:perf_hooks';
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { RateLimiter } from '../../lib/index.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
+import { until } from '../support/redis-servers.js';
+import { describeWithServers } from '../support/describe-with-servers.js';
 import { faultReport } from './fault-report.js';
 import type { Server } from './stage.js';
-import { expectAllKeysToExpire, expectHarmless, playUnderLoad, Stage, until } from './stage.js';
+import { expectHarmless, playUnderLoad, Stage } from './stage.js';
 
 const report = faultReport('network');
 
 const CAPACITY = 1_000_000;
 const PLANS = { counted: { capacity: CAPACITY, tokensPerSecond: 0.01 } };
 
-describe('a network that', () => {
+describeWithServers('native server', 'a network that', () => {
   let stage: Stage;
   let server: Server;
   let admin: Redis;
@@ -40,7 +43,7 @@ describe('a network that', () => {
     });
     expectHarmless(outcome);
     expect(proxy.connections).toBe(2);
-    await expectAllKeysToExpire(admin);
+    await expectAllKeysExpire(admin);
     report(outcome.row);
   });
 

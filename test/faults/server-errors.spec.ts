@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { LOAD_PLANS } from '../support/load.js';
+import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
+import { until } from '../support/redis-servers.js';
+import { describeWithServers } from '../support/describe-with-servers.js';
 import { faultReport } from './fault-report.js';
 import type { App, Fault, Server } from './stage.js';
-import { expectAllKeysToExpire, expectHarmless, playUnderLoad, Stage, until } from './stage.js';
+import { expectHarmless, playUnderLoad, Stage } from './stage.js';
 
 const report = faultReport('Redis', 100);
 
@@ -125,7 +128,7 @@ const PLAYS: readonly [name: string, play: (scene: Scene) => Play][] = [
   ],
 ];
 
-describe('a Redis that', () => {
+describeWithServers('native server', 'a Redis that', () => {
   let stage: Stage;
   let server: Server;
   let admin: Redis;
@@ -152,7 +155,7 @@ describe('a Redis that', () => {
     expect(lines[0]).toMatch(/^Limits are no longer shared: Redis does not answer \(/);
     expect(lines[0]).toMatch(reason);
     expect(lines.at(-1)).toMatch(/^Limits are shared again/);
-    await expectAllKeysToExpire(admin);
+    await expectAllKeysExpire(admin);
     report(outcome.row);
   });
 
@@ -203,7 +206,7 @@ describe('a Redis that', () => {
     expectHarmless(outcome);
     expect(outcome.load.count('FAIL_OPEN')).toBe(0);
     expect(lines).toEqual([]);
-    await expectAllKeysToExpire(admin);
+    await expectAllKeysExpire(admin);
     report(outcome.row);
   });
 

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import type { ChildProcess } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
@@ -11,28 +10,8 @@ import type { RateLimitOptions } from '../../lib/index.js';
 import { RateLimiter, RateLimitModule } from '../../lib/index.js';
 import type { LoadOptions } from '../support/load.js';
 import { Load, LOAD_PLANS } from '../support/load.js';
+import { createFarm, freePort, until } from '../support/redis-servers.js';
 import type { FaultRow } from './fault-report.js';
-
-interface Farm {
-  start(port: number, extra?: string[], env?: NodeJS.ProcessEnv): Promise<ChildProcess>;
-  stop(): Promise<void>;
-}
-
-interface FarmModule {
-  createFarm: () => Farm;
-  freePort: () => Promise<number>;
-  until: (
-    what: string,
-    condition: () => Promise<boolean> | boolean,
-    timeoutMs?: number,
-  ) => Promise<void>;
-}
-
-// Named by a variable, for the compiler has no types of it.
-const FARM: string = '../redis/farm.mjs';
-const { createFarm, freePort, until } = (await import(FARM)) as FarmModule;
-
-export { until };
 
 /** Longest that a decision waits for Redis in these tests: the default. */
 export const DEADLINE_MS = 50;
@@ -125,15 +104,6 @@ export class Stage {
     for (const admin of this.#admins) admin.disconnect();
     await this.#farm.stop();
   }
-}
-
-/** Every key must go by itself one day. */
-export async function expectAllKeysToExpire(admin: Redis): Promise<void> {
-  const keys = await admin.keys('*');
-  const immortal: string[] = [];
-  for (const key of keys) if ((await admin.pttl(key)) === -1) immortal.push(key);
-  expect(keys).not.toEqual([]);
-  expect(immortal).toEqual([]);
 }
 
 /** Something bad that ends. */
