@@ -16,7 +16,8 @@ export interface FaultRow {
 }
 
 /** What a fault happens to; the table has them in the order of table.mjs. */
-export type FaultTopic = 'Redis' | 'network' | 'clock' | 'leases' | 'Cluster' | 'Sentinel';
+export type FaultTopic =
+  'Redis' | 'network' | 'application' | 'clock' | 'leases' | 'Cluster' | 'Sentinel';
 
 /**
  * Writes rows for the table of the README into the folder that FAULT_REPORT names, and nothing

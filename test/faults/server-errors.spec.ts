@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { LOAD_PLANS } from '../support/load.js';
+import { Load, LOAD_PLANS } from '../support/load.js';
 import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
 import { until } from '../support/redis-servers.js';
 import { describeWithServers } from '../support/describe-with-servers.js';
@@ -116,6 +116,14 @@ const PLAYS: readonly [name: string, play: (scene: Scene) => Play][] = [
     }),
   ],
   [
+    'no longer lets its user write (NOPERM)',
+    ({ admin }) => ({
+      strike: () => admin.call('ACL', 'SETUSER', 'default', '-hset'),
+      heal: () => admin.call('ACL', 'SETUSER', 'default', '+hset'),
+      reason: /The user executing the script|NOPERM/,
+    }),
+  ],
+  [
     'asks for a password that it did not ask for before (NOAUTH)',
     ({ admin }) => ({
       strike: async () => {
@@ -210,10 +218,49 @@ describeWithServers('native server', 'a Redis that', () => {
     report(outcome.row);
   });
 
-  it('cannot be found (DNS) lets the application start, and everybody pass', async () => {
-    const { limiter, lines } = await stage.app('redis://no-such-host.invalid');
-    expect((await limiter.allow('ada', 'tight')).reason).toBe('FAIL_OPEN');
-    expect(lines).toHaveLength(1);
+  it('may evict keys is warned of at start, and goes on when it does', async () => {
+    const evicting = await stage.server([
+      ...['--maxmemory', '3mb', '--maxmemory-policy', 'allkeys-lru'],
+    ]);
+    const { limiter, lines } = await stage.app(evicting.url);
+    expect(lines).toEqual([expect.stringContaining('its maxmemory-policy is "allkeys-lru"')]);
+    for (let i = 0; i < 20_000; i += 1_000) {
+      const users = Array.from({ length: 1_000 }, (_, j) => `user-${i + j}`);
+      const results = await Promise.all(users.map((user) => limiter.allow(user, 'roomy')));
+      expect(results.every(({ allowed }) => allowed)).toBe(true);
+    }
+    expect(await stage.admin(evicting).info('stats')).not.toContain('evicted_keys:0\r');
+  });
+
+  it.each([
+    ['-evalsha', 'EVALSHA'],
+    ['-hset', 'HSET'],
+  ])('forbids our user what it needs (%s) says at start what that is', async (rule, named) => {
+    await admin.call('ACL', 'SETUSER', 'app', 'on', '>secret', '~*', '+@all', rule);
+    const { limiter, lines } = await stage.app(`redis://app:secret@127.0.0.1:${server.port}`);
+    expect(lines).toEqual([expect.stringContaining(`The Redis user may not run ${named} on keys`)]);
+    const load = new Load(limiter);
+    await until('some calls', () => load.calls > 300);
+    await load.stop();
+    expect(load.count('FAIL_OPEN')).toBe(load.calls);
+    expect(lines).toHaveLength(2);
+  });
+
+  it.each([
+    ['knows another password', () => `redis://:wrong@127.0.0.1:${server.port}`, /WRONGPASS/],
+    ['asks for a password', () => server.url, /NOAUTH/],
+    ['cannot be found', () => 'redis://no-such-host.invalid', /ENOTFOUND|EAI_AGAIN/],
+    ['is not there', () => 'redis://127.0.0.1:1', /ECONNREFUSED/],
+  ])('%s says so once, and lets everybody pass', async (_what, url, reason) => {
+    await setting(admin, 'requirepass', 'secret');
+    const { limiter, lines } = await stage.app(url());
+    const load = new Load(limiter);
+    await until('some calls', () => load.calls > 300);
+    await load.stop();
+    expect(load.errors).toEqual([]);
+    expect(load.count('FAIL_OPEN')).toBe(load.calls);
+    expect(load.longestWaitMs).toBeLessThan(5 + 2 * load.lagMs);
+    expect(lines).toEqual([expect.stringMatching(reason)]);
   });
 });
 

@@ -6,7 +6,7 @@ import { format, resolveConfig } from 'prettier';
 const README = join(import.meta.dirname, '..', '..', 'README.md');
 const BEGIN = '<!-- faults:begin -->';
 const END = '<!-- faults:end -->';
-const TOPICS = ['Redis', 'network', 'clock', 'leases', 'Cluster', 'Sentinel'];
+const TOPICS = ['Redis', 'network', 'application', 'clock', 'leases', 'Cluster', 'Sentinel'];
 const HEADER = ['fault', 'longest wait', 'errors', 'shared again after', 'over-admission'];
 
 const folder = process.argv[2] ?? process.env.FAULT_REPORT;

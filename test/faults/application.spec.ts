@@ -1,0 +1,56 @@
+import { performance } from 'node:perf_hooks';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { describeWithServers } from '../support/describe-with-servers.js';
+import { faultReport } from './fault-report.js';
+import { playUnderLoad, Stage } from './stage.js';
+
+const report = faultReport('application');
+
+describeWithServers('native server', 'an application that', () => {
+  let stage: Stage;
+
+  beforeEach(() => {
+    stage = new Stage();
+  });
+
+  afterEach(async () => {
+    await stage.end();
+  });
+
+  it('is too busy to read the answers does not take a healthy Redis for dead', async () => {
+    const server = await stage.server();
+    const { limiter, lines } = await stage.app(server.url);
+    const { row, load } = await playUnderLoad(limiter, {
+      name: 'computes for 120 ms and does not read the answers',
+      strike: () => {
+        for (let i = 0; i < 10; i++) void limiter.allow(`busy-${i}`, 'roomy');
+        return new Promise((resolve) => setImmediate(() => resolve(setImmediate(block))));
+      },
+    });
+    expect(load.errors).toEqual([]);
+    expect(load.count('FAIL_OPEN')).toBe(0);
+    expect(load.lagMs).toBeGreaterThan(100);
+    expect(row.overAdmission).toBe(0);
+    expect(lines).toEqual([]);
+    report(row);
+  });
+
+  it.each(['SIGKILL', 'SIGSTOP'] as const)(
+    'stops while Redis is away (%s) does not wait for it',
+    async (signal) => {
+      const server = await stage.server();
+      const app = await stage.app(server.url);
+      await app.limiter.allow('ada', 'roomy');
+      await server.signal(signal);
+      await app.limiter.allow('ada', 'roomy');
+      const beforeMs = performance.now();
+      await app.close();
+      expect(performance.now() - beforeMs).toBeLessThan(1_000);
+    },
+  );
+});
+
+function block(): void {
+  const untilMs = performance.now() + 120;
+  while (performance.now() < untilMs);
+}
