@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { describeWithServers } from '../support/describe-with-servers.js';
 import { faultReport } from './fault-report.js';
@@ -22,9 +23,11 @@ describeWithServers('native server', 'an application that', () => {
     const { limiter, lines } = await stage.app(server.url);
     const { row, load } = await playUnderLoad(limiter, {
       name: 'computes for 120 ms and does not read the answers',
-      strike: () => {
+      strike: async () => {
         for (let i = 0; i < 10; i++) void limiter.allow(`busy-${i}`, 'roomy');
-        return new Promise((resolve) => setImmediate(() => resolve(setImmediate(block))));
+        // The questions are under way, and nobody has looked for answers yet.
+        await nextTurn();
+        block();
       },
     });
     expect(load.errors).toEqual([]);
