@@ -4,7 +4,7 @@ import type { RateLimiter } from '../../lib/index.js';
 import { describeWithServers } from '../support/describe-with-servers.js';
 import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
 import type { App, Server } from './stage.js';
-import { Stage } from './stage.js';
+import { PATIENT, Stage } from './stage.js';
 
 const YEAR_MS = 365 * 86_400_000;
 const PLANS = {
@@ -30,7 +30,7 @@ describeWithServers('native server', 'a key of Redis', () => {
     stage = new Stage();
     server = await stage.server();
     admin = stage.admin(server);
-    app = await stage.app(server.url, { plans: PLANS });
+    app = await stage.app(server.url, { ...PATIENT, plans: PLANS });
     ({ limiter } = app);
   });
 

@@ -40,9 +40,10 @@ const STEADY_CALLS = 40;
 export class Load {
   /** Everything that was thrown at a caller: nothing, one hopes. */
   readonly errors: unknown[] = [];
-  readonly #waitsMs: number[] = [];
+  longestWaitMs = 0;
   /** The longest that this process kept its own timers waiting: no fault of anybody's. */
   lagMs = 0;
+  readonly #vainWaitsMs: number[] = [];
   readonly #reasons = new Map<RateLimitReason, number>();
   readonly #admitted = new Map<string, { plan: PlanName; calls: Call[] }>();
   readonly #callers: Promise<void>[];
@@ -66,13 +67,9 @@ export class Load {
     return [...this.#reasons.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  get longestWaitMs(): number {
-    return this.#waitsMs.reduce((longest, wait) => Math.max(longest, wait), 0);
-  }
-
-  /** How many calls waited longer than that. */
-  waitedLongerThan(milliseconds: number): number {
-    return this.#waitsMs.filter((wait) => wait > milliseconds).length;
+  /** How many calls waited longer than that, to be let pass without an answer. */
+  waitedInVain(milliseconds: number): number {
+    return this.#vainWaitsMs.filter((wait) => wait > milliseconds).length;
   }
 
   count(reason: RateLimitReason): number {
@@ -137,10 +134,11 @@ export class Load {
 
   #note(key: string, plan: PlanName, call: Call): void {
     const { startMs, endMs, reason } = call;
-    this.#waitsMs.push(endMs - startMs);
+    this.longestWaitMs = Math.max(this.longestWaitMs, endMs - startMs);
     this.#reasons.set(reason, this.count(reason) + 1);
     if (reason === 'FAIL_OPEN') {
       this.#lastFailedMs = endMs;
+      this.#vainWaitsMs.push(endMs - startMs);
       this.#steady = 0;
     }
     // Denials may be remembered, so that they say nothing about Redis.

@@ -1,6 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { performance } from 'node:perf_hooks';
 
 /** What is made of the next bytes that the server answers; undefined cuts the connection instead. */
 export type Rewrite = (reply: Buffer) => Buffer | undefined;
@@ -11,6 +12,9 @@ interface Link {
   readonly server: Socket;
   /** Forwards nothing, and does not tell. */
   dead: boolean;
+  /** Answers on their way, and when the last of them arrives. */
+  readonly underWay: Buffer[];
+  dueMs: number;
 }
 
 /** Stands between a client and a server, and does what networks do. */
@@ -107,7 +111,7 @@ export class TcpProxy {
   #join(client: Socket): void {
     this.connections++;
     const server = connect({ port: this.target, host: '127.0.0.1', allowHalfOpen: true });
-    const link: Link = { client, server, dead: false };
+    const link: Link = { client, server, dead: false, underWay: [], dueMs: 0 };
     this.#links.add(link);
     client.setNoDelay(true);
     client.on('data', (bytes) => server.write(bytes));
@@ -137,11 +141,22 @@ export class TcpProxy {
     const rewrite = this.#rewrite;
     this.#rewrite = undefined;
     const sent = rewrite ? rewrite(bytes) : bytes;
-    if (!sent) {
+    if (sent) this.#deliver(link, sent);
+    else {
       link.client.destroy();
       link.server.destroy();
-    } else if (this.delayMs === 0) link.client.write(sent);
-    else setTimeout(() => link.client.write(sent), this.delayMs).unref();
+    }
+  }
+
+  /** Late, but in order: what comes behind never overtakes. */
+  #deliver(link: Link, bytes: Buffer): void {
+    const nowMs = performance.now();
+    link.dueMs = Math.max(link.dueMs, nowMs + this.delayMs);
+    const waitMs = link.dueMs - nowMs;
+    link.underWay.push(bytes);
+    const deliver = () => link.client.write(link.underWay.shift()!);
+    if (waitMs === 0 && link.underWay.length === 1) deliver();
+    else setTimeout(deliver, waitMs).unref();
   }
 }
 
