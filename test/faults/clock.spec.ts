@@ -134,7 +134,7 @@ afterEach(async () => {
     const proxy = await TcpProxy.to(server);
     const { limiter } = await stage.app(proxy.url);
     const outcome = await playUnderLoad(limiter, {
-      name: `of Redis is an hour ${where} that of the replica that takes over`,
+      name: `of Redis is an hour ${where} that of the replica that takes over, as planned`,
       strike: async (load) => {
         // A planned failover: nothing that was counted is lost on the way.
         await admin.call('CLIENT', 'PAUSE', 60_000, 'WRITE');

@@ -42,7 +42,7 @@ describeWithServers('native server', 'a Redis that', () => {
     const server = await stage.server(durable);
     const { limiter, lines } = await stage.app(server.url);
     const outcome = await playUnderLoad(limiter, {
-      name: 'is killed (SIGKILL) and started again',
+      name: 'is killed (SIGKILL) and started again (appendfsync always)',
       strike: () => server.signal('SIGKILL'),
       heal: () => server.restart(),
     });

@@ -87,12 +87,14 @@ describeWithServers('native server', 'a slot on Redis', () => {
     const { freeMs, longestWaitMs } = await untilAcquired(limiter, 'pair');
     expect(freeMs - killedMs).toBeGreaterThanOrEqual(retryAfterMs! - 5);
     expect(freeMs - killedMs).toBeLessThan(LEASE_MS + 500);
+    const held = await admin.zcard('rate_limiter:pair:{ada}:leases');
+    expect(held).toBeLessThanOrEqual(PLANS.pair.maxConcurrent);
     report({
       fault: `holder is killed (leases of ${LEASE_MS} ms)`,
       longestWaitMs,
       errors: 0,
       recoveryMs: freeMs - killedMs,
-      overAdmission: 0,
+      overAdmission: Math.max(0, held - PLANS.pair.maxConcurrent),
     });
   });
 
