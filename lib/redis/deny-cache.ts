@@ -16,7 +16,7 @@ import { longestWaitUs } from '../core/admission.js';
 const MAX_DENIALS = 10_000;
 
 /** Others may refund or reset what was denied here: how long that may go unnoticed. */
-const MAX_TRUST_US = 1_000_000;
+const MAX_TRUST_US = 10_000_000;
 
 /** What a limit said no to, and until when it will say the same. */
 interface Denial {
@@ -26,8 +26,8 @@ interface Denial {
 }
 
 /**
- * Denies again what was just denied, without asking the store, until the wait it told is over, or a
- * second at most. Exact: tokens come back by time alone, so that the same request would hear the
+ * Denies again what was just denied, without asking the store, until the wait it told is over, or ten
+ * seconds at most. Exact: tokens come back by time alone, so that the same request would hear the
  * same, unless another process gives back or resets. Another cost or another chain has another
  * answer, and is asked about.
  */

@@ -75,6 +75,7 @@ export function gateContract(name: string, create: () => GateStage): void {
         cutUs: 0,
         waitUs: 0,
         isProbe: false,
+        isTried: false,
         blocks: 0,
       });
       expect(await look()).toEqual({

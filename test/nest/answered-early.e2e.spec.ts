@@ -10,9 +10,9 @@ import { adapters, closeApps, startApp } from '../support/http-app.js';
 class CountingStore extends MemoryStore {
   releases = 0;
 
-  override giveBack(returned: Return): void {
-    super.giveBack(returned);
+  override giveBack(returned: Return): boolean {
     if (returned.kind === 'release') this.releases++;
+    return super.giveBack(returned);
   }
 }
 

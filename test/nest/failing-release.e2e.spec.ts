@@ -7,8 +7,8 @@ import { adapters, closeApps, startApp } from '../support/http-app.js';
 
 /** A store across a network that is away when slots are to be given back. */
 class BrokenStore extends MemoryStore {
-  override giveBack(): void {
-    return Promise.reject(new Error('store away')) as unknown as undefined;
+  override giveBack(): boolean {
+    return Promise.reject(new Error('store away')) as unknown as boolean;
   }
 }
 

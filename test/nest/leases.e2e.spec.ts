@@ -43,11 +43,13 @@ class CountingStore extends MemoryStore {
   renewals = 0;
   readonly #events = new EventEmitter();
 
-  override giveBack(returned: Return): void {
-    super.giveBack(returned);
-    if (returned.kind !== 'release') return;
-    this.releases++;
-    this.#events.emit('release');
+  override giveBack(returned: Return): boolean {
+    const cameBack = super.giveBack(returned);
+    if (returned.kind === 'release') {
+      this.releases++;
+      this.#events.emit('release');
+    }
+    return cameBack;
   }
 
   override renew(leases: readonly HeldLease[]): boolean[] {

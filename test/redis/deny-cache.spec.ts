@@ -61,6 +61,18 @@ describe('a key that was denied', () => {
     expect(store.asked).toBe(1);
   });
 
+  it('is asked about after ten seconds at the latest: others may have given it back', async () => {
+    await take(limit(daily, 100));
+    expect((await take(limit(daily, 50))).allowed).toBe(false);
+    store.asked = 0;
+    clock.advanceMs(9_999);
+    expect((await take(limit(daily, 50))).allowed).toBe(false);
+    expect(store.asked).toBe(0);
+    clock.advanceMs(1);
+    store.reset([limit(daily, 50)]);
+    expect((await take(limit(daily, 50))).allowed).toBe(true);
+  });
+
   it('is asked about for another cost, for another key, and for a look', async () => {
     clock.advanceMs(1_000);
     expect((await take(limit(gold, 1), limit(daily, 1))).allowed).toBe(true);
