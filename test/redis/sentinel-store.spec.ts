@@ -1,9 +1,8 @@
-import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { connect, waitForReady } from '../../lib/redis/connect.js';
 import type { RedisServers } from '../../lib/redis/redis-servers.js';
-import { serversOf } from '../../lib/redis/servers-of.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
+import { serversOf } from '../../lib/redis/servers-of.js';
 import { limitStoreContract } from '../contract/limit-store.contract.js';
 import { describeWithServers } from '../support/describe-with-servers.js';
 import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
@@ -11,22 +10,20 @@ import { FakeClock } from '../support/fake-clock.js';
 import { sharedRedis } from '../support/redis-servers.js';
 
 describeWithServers('sentinel', 'found by sentinels,', () => {
-  let client: Redis;
   let servers: RedisServers;
 
   beforeAll(async () => {
-    client = connect(sharedRedis.sentinel) as Redis;
-    servers = serversOf(client);
-    await waitForReady(client, 5_000);
+    servers = serversOf(connect(sharedRedis.sentinel));
+    await waitForReady(servers.client, 5_000);
   });
 
   afterAll(async () => {
-    await expectAllKeysExpire(client);
-    client.disconnect();
+    await expectAllKeysExpire(...servers.masters());
+    servers.client.disconnect();
   });
 
   it('is the master', async () => {
-    expect((await client.role())[0]).toBe('master');
+    expect((await servers.client.role())[0]).toBe('master');
   });
 
   limitStoreContract('a Redis store', () => {
