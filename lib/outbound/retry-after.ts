@@ -21,7 +21,7 @@ export function parseRetryAfter(
   return waitMs > 0 && Number.isSafeInteger(waitMs) ? waitMs : undefined;
 }
 
-/** Whole milliseconds, rounded up; the detour keeps 1.1 s from becoming 1100.0000000000002 ms. */
+/** Whole milliseconds, rounded up; the detour keeps 2.007 s from becoming 2007.0000000000002 ms. */
 function secondsToMs(text: string): number {
   return Math.ceil(Number((Number(text) * 1_000).toFixed(3)));
 }

@@ -86,6 +86,12 @@ describe('the RateLimit header', () => {
     ]);
   });
 
+  it('is not read when it is longer than 8192 characters', () => {
+    const item = '"a";r=1;t=2';
+    expect(parseRateLimitField(item.padEnd(8_192))).toHaveLength(1);
+    expect(parseRateLimitField(item.padEnd(8_193))).toEqual([]);
+  });
+
   it('takes no decimal for a whole number', () => {
     expect(parseRateLimitField('"a";r=1.0;t=1')).toEqual([]);
   });
