@@ -121,6 +121,29 @@ export function checkFields(where: string, value: unknown, known: readonly strin
   );
 }
 
+/** The rules in `domains`, by key; an error when it is no object or has too many. */
+export function entriesOf<Rule>(domains: Readonly<Record<string, Rule>>): [string, Rule][] {
+  if (typeof domains !== 'object' || domains === null || Array.isArray(domains)) {
+    throw new InvalidDomainRuleError(
+      `domains must be an object of rules by domain, got ${quote(domains)}.`,
+    );
+  }
+  const entries = Object.entries(domains);
+  if (entries.length <= MAX_DOMAIN_RULES) return entries;
+  throw new InvalidDomainRuleError(
+    `domains must have at most ${MAX_DOMAIN_RULES} rules, got ${entries.length}. ` +
+      'Wildcards such as "*.example.com" stand for many.',
+  );
+}
+
+/**
+ * What a key of `domains` stands for, written as it is counted: `https://API.example.com/` is
+ * `api.example.com`. Errors call rules by it, as the key may have been a URL with a password.
+ */
+export function sourceOf(key: string): string {
+  return key.startsWith(WILDCARD) ? wildcardIn(key) : nameIn(key);
+}
+
 /**
  * What each domain allows. Never changes: a new configuration is a new object. Finding a rule costs
  * the same however many there are.
@@ -162,11 +185,10 @@ export class OutboundRules {
   }
 
   #add(key: string, rule: DomainRule, warnings: string[]): void {
-    const wildcard = key.startsWith(WILDCARD);
-    const name = wildcard ? suffixIn(key) : nameIn(key);
-    // From here on the key is called by its name: it may have been a URL with a password.
-    const source = wildcard ? WILDCARD + name : name;
+    const source = sourceOf(key);
+    const wildcard = source.startsWith(WILDCARD);
     const rules = wildcard ? this.#suffixes : this.#names;
+    const name = wildcard ? source.slice(WILDCARD.length) : source;
     if (rules.has(name)) {
       throw new InvalidDomainRuleError(`domains has two rules for "${source}". Keep one of them.`);
     }
@@ -188,20 +210,6 @@ export class OutboundRules {
   }
 }
 
-function entriesOf(domains: Readonly<Record<string, DomainRule>>): [string, DomainRule][] {
-  if (typeof domains !== 'object' || domains === null || Array.isArray(domains)) {
-    throw new InvalidDomainRuleError(
-      `domains must be an object of rules by domain, got ${quote(domains)}.`,
-    );
-  }
-  const entries = Object.entries(domains);
-  if (entries.length <= MAX_DOMAIN_RULES) return entries;
-  throw new InvalidDomainRuleError(
-    `domains must have at most ${MAX_DOMAIN_RULES} rules, got ${entries.length}. ` +
-      'Wildcards such as "*.example.com" stand for many.',
-  );
-}
-
 function nameIn(key: string): string {
   const name = key === '*' ? key : normalizeDomain(key);
   // Hardly ever meant as a host, and its rule could not be told from the default.
@@ -211,9 +219,9 @@ function nameIn(key: string): string {
   );
 }
 
-function suffixIn(key: string): string {
+function wildcardIn(key: string): string {
   const suffix = normalizeDomain(key.slice(WILDCARD.length));
-  if (isIP(suffix) === 0) return suffix;
+  if (isIP(suffix) === 0) return WILDCARD + suffix;
   throw new InvalidDomainRuleError(
     `domains["*.${suffix}"]: nothing is below an address. Write "${suffix}" alone.`,
   );
