@@ -48,6 +48,32 @@ export { normalizeAddress } from './core/keys/address.js';
 export type { KeyResolver, KeyValue, Phase, RequestSource } from './core/keys/key-resolver.js';
 export type { KeyFunction, KeySource } from './core/keys/key-resolvers.js';
 
+// Calls to others
+export { OutboundLimiter } from './outbound/outbound-limiter.js';
+export type { DomainStats, OutboundAnswer } from './outbound/outbound-limiter.js';
+export type { WaitOptions } from './outbound/wait-options.js';
+export { Permit } from './outbound/permit.js';
+export { AdaptiveThrottler } from './outbound/adaptive-throttler.js';
+export type {
+  BlockAdvice,
+  BlockOptions,
+  ThrottleEvents,
+  ThrottleState,
+} from './outbound/adaptive-throttler.js';
+export type { OutboundOptions } from './nest/outbound-options.js';
+export type { DomainRule } from './outbound/outbound-rules.js';
+export type { ThrottleRule } from './outbound/throttle-rule.js';
+export type { LimitStatsJson, LimitStatsSnapshot } from './outbound/limit-stats.js';
+export type { ThrottleStatsSnapshot } from './outbound/throttle-stats.js';
+export { BLOCK_TYPES, triggersCooldown } from './outbound/block-type.js';
+export type { BlockType } from './outbound/block-type.js';
+export { classifyResponse } from './outbound/classify-response.js';
+export type { ResponseSource } from './outbound/classify-response.js';
+export { classifyError } from './outbound/classify-error.js';
+export type { Classifier } from './outbound/classifiers.js';
+export { parseRetryAfter } from './outbound/retry-after.js';
+export { normalizeDomain } from './outbound/domain-name.js';
+
 // Stores
 export { LimitStore } from './core/limit-store.js';
 export type {
@@ -59,12 +85,34 @@ export type {
   Return,
 } from './core/limit-store.js';
 export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
+export type {
+  BlockChange,
+  Gate,
+  GateChange,
+  GateListener,
+  GateState,
+  GateView,
+  GateWatch,
+  ReplanChange,
+  SuccessChange,
+} from './core/gate.js';
 export { MemoryStore } from './memory/memory-store.js';
 export type { RedisSource } from './redis/connect.js';
 export { MonotonicClock } from './memory/monotonic-clock.js';
 export { Clock } from './core/clock.js';
 
 // Errors
+export {
+  CostExceedsBurstError,
+  OutboundDeniedError,
+  OutboundUnavailableError,
+  UnknownDomainError,
+  WaitAbortedError,
+  WaitTimedOutError,
+} from './outbound/outbound-errors.js';
+export { InvalidDomainError } from './outbound/domain-name.js';
+export { InvalidDomainRuleError } from './outbound/outbound-rules.js';
+export { InvalidOutboundFileError } from './outbound/outbound-file.js';
 export {
   InvalidKeyError,
   InvalidOptionError,

@@ -8,6 +8,7 @@ import { PlanRegistry } from '../core/plan-registry.js';
 import type { RedisSource } from '../redis/connect.js';
 import { DEFAULT_KEY_PREFIX } from '../redis/redis-keys.js';
 import { DEFAULT_MAX_LIMITS } from '../memory/memory-store.js';
+import type { OutboundOptions } from './outbound-options.js';
 
 /** What happens to a request in which the resolver finds no key. */
 export type MissingKeyPolicy = 'ip' | 'deny' | 'skip';
@@ -95,6 +96,8 @@ export interface RateLimitOptions {
    * @default false
    */
   readonly problemDetails?: boolean;
+  /** What your own calls to others are kept to. */
+  readonly outbound?: OutboundOptions;
 }
 
 /** Options with every default filled in. */
@@ -154,6 +157,7 @@ const CHECKS: {
     '"draft-11", "legacy" or false',
   ],
   problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
+  outbound: [isRecord, 'an object of outbound options'],
 };
 
 /** Checks the options and fills in the defaults. Mistakes are errors here, before anything runs. */

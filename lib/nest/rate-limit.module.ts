@@ -9,11 +9,15 @@ import { LimitStore } from '../core/limit-store.js';
 import { planFromEnv } from '../core/plan-from-env.js';
 import { PlanRegistry } from '../core/plan-registry.js';
 import { RateLimiter } from '../core/rate-limiter.js';
+import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
+import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { createStore } from './create-store.js';
 import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { LayeredPlanRegistry } from './layered-plan-registry.js';
 import { TimedLeaseKeeper } from './lease-keeper.js';
+import { Outbound } from './outbound.js';
+import { checkOutboundOptions } from './outbound-options.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import type { ASYNC_OPTIONS_TYPE, OPTIONS_TYPE } from './rate-limit.module-definition.js';
@@ -53,6 +57,21 @@ import { checkOptions } from './rate-limit-options.js';
       useFactory: limiterFor,
       inject: [PlanRegistry, LimitStore, TimedLeaseKeeper],
     },
+    {
+      provide: Outbound,
+      useFactory: outboundFor,
+      inject: [CHECKED_OPTIONS, LimitStore, TimedLeaseKeeper],
+    },
+    {
+      provide: OutboundLimiter,
+      useFactory: ({ limiter }: Outbound) => limiter,
+      inject: [Outbound],
+    },
+    {
+      provide: AdaptiveThrottler,
+      useFactory: ({ throttler }: Outbound) => throttler,
+      inject: [Outbound],
+    },
     TimedLeaseKeeper,
     HandlerChainsReader,
     RateLimitEnforcer,
@@ -60,7 +79,15 @@ import { checkOptions } from './rate-limit-options.js';
     GlobalRateLimitGuard,
     { provide: APP_GUARD, useExisting: GlobalRateLimitGuard },
   ],
-  exports: [RateLimiter, PlanRegistry, InMemoryPlanRegistry, LimitStore, RateLimitEnforcer],
+  exports: [
+    RateLimiter,
+    PlanRegistry,
+    InMemoryPlanRegistry,
+    LimitStore,
+    RateLimitEnforcer,
+    OutboundLimiter,
+    AdaptiveThrottler,
+  ],
 })
 export class RateLimitModule
   extends ConfigurableModuleClass
@@ -120,6 +147,14 @@ function writtenPlans({ plans, registry }: CheckedOptions): InMemoryPlanRegistry
 
 function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): PlanRegistry {
   return registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
+}
+
+function outboundFor(
+  { outbound = {} }: CheckedOptions,
+  store: LimitStore,
+  keeper: TimedLeaseKeeper,
+): Promise<Outbound> {
+  return new Outbound(checkOutboundOptions(outbound), store, keeper).start();
 }
 
 function limiterFor(

@@ -1,6 +1,5 @@
 import { isIPv6 } from 'node:net';
 import { URL } from 'node:url';
-import type { RateLimitErrorCode } from '../core/errors.js';
 import { quote, RateLimitError } from '../core/errors.js';
 
 /** DNS knows no longer name. */
@@ -26,7 +25,7 @@ export class InvalidDomainError extends RateLimitError {
 
   constructor(domain: unknown) {
     super(
-      'INVALID_DOMAIN' as RateLimitErrorCode,
+      'INVALID_DOMAIN',
       `Expected a domain that names a host, got ${shown(domain)}. Write the name alone, such as ` +
         `"api.example.com", or an address: at most ${MAX_LENGTH} characters.`,
     );

@@ -12,9 +12,10 @@ import {
   WaitAbortedError,
   WaitTimedOutError,
 } from './outbound-errors.js';
+import { AbortBoard } from './abort-board.js';
 import { Permit } from './permit.js';
 import type { Ticker } from './ticker.js';
-import { Waiter } from './waiter.js';
+import type { Waiter } from './waiter.js';
 
 /** Longest that is booked ahead. */
 const MAX_WAIT_US = 86_400_000_000;
@@ -57,6 +58,7 @@ interface Turn {
  */
 export class DomainQueue {
   readonly #waiters: Waiter[] = [];
+  readonly #aborts = new AbortBoard<Waiter>((waiter, reason) => this.#abort(waiter, reason));
   #turns: Turn[] = [];
   #generation = 0;
   #cutUs = 0;
@@ -98,9 +100,10 @@ export class DomainQueue {
   /** Waits for a turn. */
   wait(tokens: number, timeoutMs: number, signal: AbortSignal | undefined): Promise<Permit> {
     const arrivedMs = this.ties.ticker.nowMs();
+    const expiresMs = arrivedMs + timeoutMs;
     return new Promise((resolve, reject) => {
-      const waiter = new Waiter(tokens, arrivedMs, arrivedMs + timeoutMs, { resolve, reject });
-      waiter.listen(signal, () => this.#abort(waiter, signal!.reason));
+      const waiter: Waiter = { tokens, arrivedMs, expiresMs, signal, resolve, reject };
+      if (signal) this.#aborts.add(signal, waiter);
       this.#waiters.push(waiter);
       this.#ask();
     });
@@ -133,8 +136,8 @@ export class DomainQueue {
 
   /** Ends all waits: the application is closing. */
   close(reason: unknown): void {
-    for (const waiter of this.#waiters.splice(0)) {
-      waiter.reject(new WaitAbortedError(this.domain, reason));
+    for (const waiter of [...this.#waiters]) {
+      this.#reject(waiter, new WaitAbortedError(this.domain, reason));
     }
     this.#trim();
     this.#stopTimer?.();
@@ -250,12 +253,18 @@ export class DomainQueue {
     const nowMs = this.ties.ticker.nowMs();
     while (this.#waiters.length > 0 && this.#turns.length > 0 && this.#turns[0]!.atMs <= nowMs) {
       if (this.#mustVerify(this.#turns[0]!, nowMs)) return this.#verify();
-      const turn = this.#turns.shift()!;
-      const waiter = this.#waiters.shift()!;
-      waiter.resolve(this.#permit(turn, waiter.arrivedMs));
+      this.#letGo();
     }
     this.#expire(nowMs);
     this.#arm();
+  }
+
+  /** The first turn to the first in the queue. */
+  #letGo(): void {
+    const turn = this.#turns.shift()!;
+    const waiter = this.#waiters.shift()!;
+    if (waiter.signal) this.#aborts.remove(waiter.signal, waiter);
+    waiter.resolve(this.#permit(turn, waiter.arrivedMs));
   }
 
   #permit({ decision, leaseId }: Turn, arrivedMs: number): Permit {
@@ -309,8 +318,7 @@ export class DomainQueue {
   #dispatchVerified(): void {
     const nowMs = this.ties.ticker.nowMs();
     while (this.#waiters.length > 0 && this.#turns.length > 0 && this.#turns[0]!.atMs <= nowMs) {
-      const waiter = this.#waiters.shift()!;
-      waiter.resolve(this.#permit(this.#turns.shift()!, waiter.arrivedMs));
+      this.#letGo();
     }
     this.#ask();
     this.#arm();
@@ -361,6 +369,7 @@ export class DomainQueue {
     const at = this.#waiters.indexOf(waiter);
     if (at === -1) return;
     this.#waiters.splice(at, 1);
+    if (waiter.signal) this.#aborts.remove(waiter.signal, waiter);
     waiter.reject(error);
   }
 

@@ -1,26 +1,19 @@
 import { readFile, stat } from 'node:fs/promises';
 import { InvalidOptionError, quote, RateLimitError } from '../core/errors.js';
 import type { DomainRule, OutboundRulesOptions } from './outbound-rules.js';
-import {
-  checkFields,
-  checkRule,
-  entriesOf,
-  OutboundRules,
-  RULE_FIELDS,
-  sourceOf,
-} from './outbound-rules.js';
+import { checkFields, checkRule, entriesOf, OutboundRules, sourceOf } from './outbound-rules.js';
 
 /** Longer files are hardly meant: some ten thousand rules fit in. */
 const MAX_FILE_BYTES = 1_048_576;
 const FIELDS: readonly string[] = ['version', 'default_config', 'domains', '$schema'];
 const VERSION = /^1\.\d{1,9}$/;
 
-/** What the file calls each field of a rule. */
-const IN_FILE = {
+/** What the file calls the fields of a rule; when to cool down is written in the code. */
+const IN_FILE: Readonly<Partial<Record<keyof DomainRule, string>>> = {
   requestsPerSecond: 'requests_per_second',
   burstCapacity: 'burst_capacity',
   maxConcurrent: 'max_concurrent',
-} as const;
+};
 const RULE_FIELDS_IN_FILE: readonly string[] = Object.values(IN_FILE);
 type InFile = Readonly<Record<string, unknown>>;
 
@@ -98,10 +91,10 @@ function domainsIn(domains: unknown): Readonly<Record<string, DomainRule>> {
 
 function ruleIn(where: string, written: unknown): DomainRule {
   checkFields(where, written, RULE_FIELDS_IN_FILE);
-  const fields = RULE_FIELDS.map((field) => [field, (written as InFile)[IN_FILE[field]]] as const);
+  const fields = Object.entries(IN_FILE).map(([field, name]) => [field, (written as InFile)[name]]);
   const given = fields.filter(([, value]) => value !== undefined);
   const rule = Object.fromEntries(given) as unknown as DomainRule;
-  checkRule(where, rule, (field) => IN_FILE[field]);
+  checkRule(where, rule, (field) => IN_FILE[field] ?? field);
   return rule;
 }
 

@@ -1,7 +1,10 @@
 import { isIP } from 'node:net';
 import { MAX_PERIOD_MS, MAX_QUOTA } from '../core/define-plan.js';
 import { listKnown, quote, RateLimitError } from '../core/errors.js';
+import { DENY_ALL, UNLIMITED } from '../core/plan.js';
 import { normalizeDomain } from './domain-name.js';
+import type { ThrottleRule } from './throttle-rule.js';
+import { checkThrottleRule } from './throttle-rule.js';
 
 /** What one domain allows. */
 export interface DomainRule {
@@ -10,10 +13,12 @@ export interface DomainRule {
   /** Requests that may go at once after a pause. */
   readonly burstCapacity: number;
   /**
-   * Requests that may be under way at once.
-   * @default no limit
+   * Requests that may be under way at once. −1 is no limit, 0 refuses all.
+   * @default -1
    */
   readonly maxConcurrent?: number;
+  /** When to cool down, where it differs from that of the other domains. */
+  readonly throttle?: ThrottleRule;
 }
 
 /** What the domains allow, as it is written in the options. */
@@ -78,7 +83,11 @@ const CHECKS: {
     `a number above 0, up to ${MAX_REQUESTS_PER_SECOND}`,
   ],
   burstCapacity: [isQuota, WHOLE],
-  maxConcurrent: [(value) => value === undefined || isQuota(value), `${WHOLE}, or left out`],
+  maxConcurrent: [
+    (value) => value === undefined || value === UNLIMITED || value === DENY_ALL || isQuota(value),
+    `a whole number from -1 to ${MAX_QUOTA}, or left out`,
+  ],
+  throttle: [() => true, ''],
 };
 /** The fields of a rule, in the order in which they are explained. */
 export const RULE_FIELDS = Object.keys(CHECKS) as readonly (keyof DomainRule)[];
@@ -100,6 +109,7 @@ export function checkRule(
       `${where}.${spell(field)} must be ${expected}, got ${quote(rule[field])}.`,
     );
   }
+  if (rule.throttle) checkThrottleRule(`${where}.throttle`, rule.throttle);
   checkTimeToFill(where, rule, spell);
   return warningsOf(where, rule);
 }
@@ -262,7 +272,13 @@ function warningsOf(
 }
 
 function same(one: DomainRule, other: DomainRule): boolean {
-  return RULE_FIELDS.every((field) => one[field] === other[field]);
+  return JSON.stringify(normalForm(one)) === JSON.stringify(normalForm(other));
+}
+
+/** Equal rules are written equally. */
+function normalForm({ throttle = {}, ...rule }: DomainRule): unknown {
+  const sorted = Object.entries(throttle).sort(([one], [other]) => (one < other ? -1 : 1));
+  return [rule.requestsPerSecond, rule.burstCapacity, rule.maxConcurrent ?? UNLIMITED, sorted];
 }
 
 function isQuota(value: unknown): boolean {

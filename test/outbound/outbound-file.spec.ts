@@ -93,7 +93,7 @@ describe('a file of rules', () => {
     ],
     [
       withRule(`${RULE},"max_concurrent":null`),
-      `domains["javdb.com"].max_concurrent must be ${WHOLE}, or left out, got null.`,
+      `domains["javdb.com"].max_concurrent must be ${WHOLE.replace('from 1', 'from -1')}, or left out, got null.`,
     ],
     [
       withRule('"requests_per_second":1e-10,"burst_capacity":1'),

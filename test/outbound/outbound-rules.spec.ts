@@ -45,6 +45,7 @@ describe('a rule', () => {
 
   const RATE = 'a number above 0, up to 1000000';
   const WHOLE = 'a whole number from 1 to 1000000000000';
+  const SLOTS = WHOLE.replace('from 1', 'from -1');
   it.each([
     ['requestsPerSecond', 0, RATE, '0'],
     ['requestsPerSecond', -1, RATE, '-1'],
@@ -61,10 +62,10 @@ describe('a rule', () => {
     ['burstCapacity', '3', WHOLE, '"3"'],
     ['burstCapacity', true, WHOLE, 'true'],
     ['burstCapacity', undefined, WHOLE, 'undefined'],
-    ['maxConcurrent', 0, `${WHOLE}, or left out`, '0'],
-    ['maxConcurrent', 2.5, `${WHOLE}, or left out`, '2.5'],
-    ['maxConcurrent', null, `${WHOLE}, or left out`, 'null'],
-    ['maxConcurrent', Infinity, `${WHOLE}, or left out`, 'Infinity'],
+    ['maxConcurrent', -2, `${SLOTS}, or left out`, '-2'],
+    ['maxConcurrent', 2.5, `${SLOTS}, or left out`, '2.5'],
+    ['maxConcurrent', null, `${SLOTS}, or left out`, 'null'],
+    ['maxConcurrent', Infinity, `${SLOTS}, or left out`, 'Infinity'],
   ])('with a %s of %p is refused', (field, value, expected, quoted) => {
     expect(messageOf(() => checkAny({ ...rule(1), [field]: value }))).toBe(
       `domains["javdb.com"].${field} must be ${expected}, got ${quoted}.`,
@@ -75,8 +76,11 @@ describe('a rule', () => {
     ['requests_per_second', 'Did you mean "requestsPerSecond"?'],
     ['BurstCapacity', 'Did you mean "burstCapacity"?'],
     ['max-concurrent', 'Did you mean "maxConcurrent"?'],
-    ['burst', 'Known fields: "requestsPerSecond", "burstCapacity", "maxConcurrent".'],
-    ['__proto__', 'Known fields: "requestsPerSecond", "burstCapacity", "maxConcurrent".'],
+    ['burst', 'Known fields: "requestsPerSecond", "burstCapacity", "maxConcurrent", "throttle".'],
+    [
+      '__proto__',
+      'Known fields: "requestsPerSecond", "burstCapacity", "maxConcurrent", "throttle".',
+    ],
   ])('with a field called %s is refused with a hint', (field, hint) => {
     const given = JSON.parse(`{"requestsPerSecond":1,"burstCapacity":1,"${field}":{}}`) as unknown;
     expect(messageOf(() => checkAny(given))).toBe(
@@ -93,7 +97,7 @@ describe('a rule', () => {
   ])('is an object, not %p', (given, quoted) => {
     expect(messageOf(() => checkAny(given))).toBe(
       'domains["javdb.com"] must be an object with "requestsPerSecond", "burstCapacity", ' +
-        `"maxConcurrent", got ${quoted}.`,
+        `"maxConcurrent", "throttle", got ${quoted}.`,
     );
   });
 

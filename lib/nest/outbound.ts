@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
+import type { LeaseKeeper } from '../core/lease.js';
+import type { LimitStore } from '../core/limit-store.js';
+import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
+import { withClassifiers } from '../outbound/classifiers.js';
+import { DomainBook } from '../outbound/domain-book.js';
+import { LateGateWatch } from '../outbound/late-gate-watch.js';
+import { OutboundFetch } from '../outbound/outbound-fetch.js';
+import { OutboundFileWatcher } from '../outbound/outbound-file-watcher.js';
+import { readOutboundFile } from '../outbound/outbound-file.js';
+import { OutboundLimiter } from '../outbound/outbound-limiter.js';
+import type { OutboundRulesOptions } from '../outbound/outbound-rules.js';
+import { OutboundRules } from '../outbound/outbound-rules.js';
+import { SystemTicker } from '../outbound/ticker.js';
+import type { CheckedOutboundOptions } from './outbound-options.js';
+
+/** The outbound side of an application, put together. */
+export class Outbound implements OnApplicationShutdown {
+  readonly limiter: OutboundLimiter;
+  readonly throttler: AdaptiveThrottler;
+  readonly #book: DomainBook;
+  readonly #watch: LateGateWatch;
+  readonly #logger = new Logger('RateLimit');
+  #file: OutboundFileWatcher | undefined;
+
+  constructor(
+    private readonly options: CheckedOutboundOptions,
+    store: LimitStore,
+    keeper: LeaseKeeper,
+  ) {
+    const { throttle, onStoreFailure, maxDomains, idleMs, timeoutMs } = options;
+    this.#watch = new LateGateWatch(store);
+    this.#book = new DomainBook(
+      this.#rulesWith({}),
+      { store, keeper, watch: this.#watch, ticker: new SystemTicker(), newLeaseId: randomUUID },
+      { throttle, onStoreFailure, maxDomains, idleMs },
+    );
+    this.throttler = new AdaptiveThrottler(this.#book, store);
+    const fetch = new OutboundFetch({
+      throttler: this.throttler,
+      fetch: options.fetch,
+      classify: withClassifiers(options.classifiers),
+      readsBodies: options.classifiers.length > 0,
+      heedsUpstreamLimits: options.heedUpstreamLimits,
+      timeMs: Date.now,
+    });
+    const { throttler } = this;
+    this.limiter = new OutboundLimiter({
+      ...{ book: this.#book, throttler, fetch, timeoutMs },
+      timeMs: Date.now,
+    });
+    this.#watch.listen((key, state) => {
+      const domain = this.#book.find(key);
+      if (domain) throttler.hear(domain, state);
+    });
+  }
+
+  /** Reads the file of rules, if there is one. A bad one keeps the application from starting. */
+  async start(): Promise<this> {
+    const { file, watch } = this.options;
+    if (file === undefined) return this;
+    if (!watch) {
+      await this.#change(await readOutboundFile(file));
+      return this;
+    }
+    this.#file = new OutboundFileWatcher(file, {
+      onChange: (rules) => void this.#changeAndTell(rules),
+      onError: ({ message }) => this.#logger.error(`The rules stay as they are: ${message}`),
+    });
+    await this.#change(await this.#file.start());
+    return this;
+  }
+
+  onApplicationShutdown(): void {
+    this.#file?.close();
+    this.limiter.close('The application is shutting down.');
+    this.#watch.close();
+  }
+
+  async #changeAndTell(rules: OutboundRulesOptions): Promise<void> {
+    const before = this.#book.rules;
+    await this.#change(rules);
+    const { added, changed, removed } = before.difference(this.#book.rules);
+    const parts = Object.entries({ added, changed, removed })
+      .filter(([, keys]) => keys.length > 0)
+      .map(([what, keys]) => `${what} ${keys.join(', ')}`);
+    this.#logger.log(`Outbound rules were read again: ${parts.join('; ') || 'nothing changed'}.`);
+  }
+
+  async #change(rules: OutboundRulesOptions): Promise<void> {
+    await this.#book.changeRules(this.#rulesWith(rules));
+  }
+
+  /** What the file says counts before what the code says. */
+  #rulesWith(file: OutboundRulesOptions): OutboundRules {
+    const standard = file.default ?? this.options.default;
+    const rules = new OutboundRules({
+      ...(standard === undefined ? {} : { default: standard }),
+      domains: { ...this.options.domains, ...file.domains },
+    });
+    for (const warning of rules.warnings) this.#logger.warn(warning);
+    return rules;
+  }
+}

@@ -1,0 +1,171 @@
+import { EventEmitter } from 'node:events';
+import type { GateState } from '../core/gate.js';
+import type { LimitStore } from '../core/limit-store.js';
+import { triggersCooldown } from './block-type.js';
+import type { Domain, DomainBook } from './domain-book.js';
+import type { Permit } from './permit.js';
+import type { ThrottleStatsSnapshot } from './throttle-stats.js';
+
+/** How a domain is taken to be. */
+export interface ThrottleState {
+  /** `cooling` while nobody calls, `trying` while one call finds out whether that is over. */
+  readonly status: 'normal' | 'cooling' | 'trying';
+  /** Blocks in a row. */
+  readonly consecutiveBlocks: number;
+  /** What is left of the cooldown, in milliseconds. */
+  readonly cooldownMs: number;
+}
+
+/** What to do about a block. */
+export interface BlockAdvice extends ThrottleState {
+  /** Whether to make no calls for a while. Calls that wait for a permit need not be told. */
+  readonly shouldSleep: boolean;
+  /** For how long, in milliseconds. */
+  readonly sleepMs: number;
+}
+
+/** What is known about a block. */
+export interface BlockOptions {
+  /** Whose work it was, for the event. */
+  readonly taskId?: string;
+  /** What the domain asked for, in milliseconds: opens or prolongs a cooldown by itself. */
+  readonly retryAfterMs?: number;
+  /** The permit of the call, which tells whether it began before a cooldown. */
+  readonly permit?: Permit;
+}
+
+/** What happened, by the name of the event. */
+export interface ThrottleEvents {
+  /** A call was blocked. */
+  block: [
+    {
+      readonly domain: string;
+      readonly type: string;
+      readonly taskId: string | undefined;
+      readonly consecutiveBlocks: number;
+    },
+  ];
+  /** A cooldown was opened or prolonged, by this process or another. */
+  cooldown: [
+    { readonly domain: string; readonly cooldownMs: number; readonly consecutiveBlocks: number },
+  ];
+  /** A cooldown is over: calls succeed again. */
+  recovered: [{ readonly domain: string }];
+}
+
+/** The end of one cooldown is computed a little differently wherever it is heard of. */
+const SAME_END_MS = 50;
+
+/**
+ * Makes all workers pause together when a domain pushes back. Three blocks in a row shut the domain
+ * for half a minute to a minute; then one call tries, and its success lets the others go.
+ */
+export class AdaptiveThrottler {
+  /** Tells what happens, one event for each. */
+  readonly events = new EventEmitter<ThrottleEvents>();
+
+  constructor(
+    private readonly book: DomainBook,
+    private readonly store: LimitStore,
+    private readonly random: () => number = Math.random,
+  ) {}
+
+  /** Counts a block. Of types that tell nothing about the domain's will, it only keeps count. */
+  async recordBlock(
+    domain: string,
+    blockType: string,
+    options: BlockOptions = {},
+  ): Promise<BlockAdvice> {
+    const known = this.book.use(domain);
+    known.throttleStats.recordBlock(blockType);
+    const counts = triggersCooldown(blockType);
+    const state = counts ? await this.#block(known, options) : await this.#look(known);
+    const { taskId } = options;
+    const event = { domain: known.name, type: blockType, taskId, consecutiveBlocks: state.blocks };
+    this.events.emit('block', event);
+    if (state.changed) known.throttleStats.recordCooldown(Math.round(state.cooldownUs / 1_000));
+    this.hear(known, state);
+    const throttle = throttleStateOf(state);
+    const { cooldownMs } = throttle;
+    return { ...throttle, shouldSleep: cooldownMs > 0, sleepMs: cooldownMs };
+  }
+
+  /** Makes no calls for a while, because the domain said that it would refuse them. */
+  async pause(domain: string, milliseconds: number): Promise<void> {
+    const known = this.book.use(domain);
+    this.hear(known, await this.#block(known, { retryAfterMs: milliseconds }));
+  }
+
+  /** Counts a success, which forgets earlier blocks. Costs nothing while there are none. */
+  async recordSuccess(domain: string, { permit }: { permit?: Permit } = {}): Promise<void> {
+    const known = this.book.use(domain);
+    if (known.blocks === 0 && !permit?.isProbe) return;
+    const state = await this.store.changeGate({
+      kind: 'success',
+      ...this.#base(known),
+      generation: permit?.generation,
+    });
+    this.hear(known, state);
+  }
+
+  /** Tells how a domain is taken to be. */
+  async state(domain: string): Promise<ThrottleState> {
+    return throttleStateOf(await this.#look(this.book.use(domain)));
+  }
+
+  /** What its cooldowns came to in this process. */
+  stats(domain: string): ThrottleStatsSnapshot {
+    return this.book.use(domain).throttleStats.snapshot();
+  }
+
+  /** Hears how a gate is, from the store or from other processes; the same news may come twice. */
+  hear(domain: Domain, state: GateState): void {
+    const { name, queue } = domain;
+    const cooldownMs = Math.ceil(state.cooldownUs / 1_000);
+    const endsMs = this.book.nowMs() + cooldownMs;
+    if (cooldownMs > 0 && endsMs > domain.cooldownEndsMs + SAME_END_MS) {
+      domain.cooldownEndsMs = endsMs;
+      this.events.emit('cooldown', { domain: name, cooldownMs, consecutiveBlocks: state.blocks });
+    }
+    if (state.blocks === 0 && domain.cooldownEndsMs > 0 && cooldownMs === 0) {
+      domain.cooldownEndsMs = 0;
+      this.events.emit('recovered', { domain: name });
+    }
+    domain.blocks = state.blocks;
+    queue.hear(state);
+  }
+
+  #block(domain: Domain, { retryAfterMs = 0, permit }: BlockOptions) {
+    const { minCooldownMs, maxCooldownMs, blocksToCooldown, maxRetryAfterMs } = domain.throttle;
+    const cooldownMs = minCooldownMs + this.random() * (maxCooldownMs - minCooldownMs);
+    const askedMs = retryAfterMs > 0 ? Math.min(retryAfterMs, maxRetryAfterMs) : 0;
+    return this.store.changeGate({
+      kind: 'block',
+      ...this.#base(domain),
+      threshold: blocksToCooldown,
+      cooldownUs: Math.round(cooldownMs * 1_000),
+      retryAfterUs: Math.round(askedMs * 1_000),
+      generation: permit?.generation,
+    });
+  }
+
+  #look({ name, throttle }: Domain) {
+    return this.store.lookAtGate({ key: name, probeUs: throttle.probeTimeoutMs * 1_000 });
+  }
+
+  #base({ name, limits, throttle }: Domain) {
+    return {
+      gate: { key: name, probeUs: throttle.probeTimeoutMs * 1_000 },
+      bucket: limits.bucket,
+      memoryUs: throttle.memoryMs * 1_000,
+    };
+  }
+}
+
+function throttleStateOf({ blocks, cooldownUs, isTrying }: GateState): ThrottleState {
+  return {
+    status: cooldownUs > 0 ? 'cooling' : isTrying ? 'trying' : 'normal',
+    consecutiveBlocks: blocks,
+    cooldownMs: Math.ceil(cooldownUs / 1_000),
+  };
+}

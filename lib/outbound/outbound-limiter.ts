@@ -1,0 +1,155 @@
+import { InvalidOptionError, InvalidTokensError } from '../core/errors.js';
+import type { Decision } from '../core/limit-store.js';
+import { DENY_ALL } from '../core/plan.js';
+import type { AdaptiveThrottler } from './adaptive-throttler.js';
+import type { Domain, DomainBook } from './domain-book.js';
+import type { LimitStatsJson, LimitStatsSnapshot } from './limit-stats.js';
+import { limitStatsJson } from './limit-stats.js';
+import { OutboundDeniedError, UnknownDomainError, WaitAbortedError } from './outbound-errors.js';
+import type { OutboundFetch } from './outbound-fetch.js';
+import { Permit } from './permit.js';
+import type { WaitOptions } from './wait-options.js';
+
+/** The answer to `allow`. */
+export type OutboundAnswer =
+  | { readonly allowed: true; readonly retryAfterMs: 0; readonly permit: Permit }
+  /** In how many milliseconds it is worth asking again: Infinity for never. */
+  | { readonly allowed: false; readonly retryAfterMs: number; readonly permit?: undefined };
+
+/** The stats of a domain, with the form that JSON gives them. */
+export interface DomainStats extends LimitStatsSnapshot {
+  readonly domain: string;
+  toJSON(): LimitStatsJson;
+}
+
+/** The parts that it is made of. */
+export interface OutboundLimiterParts {
+  readonly book: DomainBook;
+  readonly throttler: AdaptiveThrottler;
+  readonly fetch: OutboundFetch;
+  readonly timeoutMs: number;
+  /** The time of day, for the stats. */
+  readonly timeMs: () => number;
+}
+
+/**
+ * Keeps the calls that you make to others within what they allow, across all your workers. Turns are
+ * given in order of arrival.
+ */
+export class OutboundLimiter {
+  constructor(private readonly parts: OutboundLimiterParts) {}
+
+  /** Waits until a call may be made. Fails with an error that says why it never will. */
+  async wait(domain: string, options: WaitOptions = {}): Promise<Permit> {
+    const { tokens = 1, signal, timeoutMs = this.parts.timeoutMs } = options;
+    checkWait(tokens, timeoutMs);
+    const known = this.parts.book.use(domain);
+    if (signal?.aborted) {
+      known.stats.recordCancelled();
+      throw new WaitAbortedError(known.name, signal.reason);
+    }
+    refuseWhereOff(known);
+    try {
+      const permit = await known.queue.wait(tokens, timeoutMs, signal ?? undefined);
+      known.stats.recordPermit(permit.waitedMs, this.parts.timeMs());
+      return permit;
+    } catch (error) {
+      known.stats.recordCancelled();
+      throw error;
+    }
+  }
+
+  /** Takes a permit if a call may be made at once. */
+  async allow(domain: string, tokens = 1): Promise<OutboundAnswer> {
+    checkWait(tokens, 0);
+    const known = this.parts.book.use(domain);
+    if (isOff(known)) return { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY };
+    const answer = await known.queue.takeNow(tokens);
+    if (!(answer instanceof Permit)) return refusal(answer);
+    known.stats.recordPermit(0, this.parts.timeMs());
+    return { allowed: true, retryAfterMs: 0, permit: answer };
+  }
+
+  /** Waits, makes the call and gives its slot back, whatever becomes of it. */
+  async run<T>(
+    domain: string,
+    call: (permit: Permit) => T | Promise<T>,
+    options: WaitOptions = {},
+  ): Promise<T> {
+    const permit = await this.wait(domain, options);
+    try {
+      const value = await call(permit);
+      // The others wait for what it found.
+      if (permit.isProbe) await this.parts.throttler.recordSuccess(domain, { permit });
+      return value;
+    } finally {
+      await permit.release();
+    }
+  }
+
+  /**
+   * `fetch` that waits for its turn first, and tells the throttler what came of it. The body is left
+   * for you to read.
+   */
+  fetch(input: string | URL | Request, init: RequestInit & WaitOptions = {}): Promise<Response> {
+    return this.parts.fetch.fetch(this, input, init);
+  }
+
+  /** The stats of a domain that was called. */
+  getStats(domain: string): DomainStats {
+    return statsOf(this.#find(domain));
+  }
+
+  /** The stats of every domain that was called, by name. */
+  getAllStats(): Record<string, DomainStats> {
+    const entries = this.parts.book.all().map((domain) => [domain.name, statsOf(domain)] as const);
+    return Object.fromEntries(entries);
+  }
+
+  /** Forgets the stats of a domain, those of its cooldowns included. */
+  resetStats(domain: string): void {
+    const known = this.#find(domain);
+    known.stats.reset();
+    known.throttleStats.reset();
+  }
+
+  /** How many wait for a domain in this process, and for how long the first of them has. */
+  waiting(domain: string): { readonly count: number; readonly oldestMs: number } {
+    const queue = this.parts.book.find(domain)?.queue;
+    return { count: queue?.waiting ?? 0, oldestMs: queue?.oldestWaitMs ?? 0 };
+  }
+
+  /** Ends every wait. */
+  close(reason: unknown): void {
+    for (const { queue } of this.parts.book.all()) queue.close(reason);
+  }
+
+  #find(name: string): Domain {
+    const domain = this.parts.book.find(name);
+    if (!domain) throw new UnknownDomainError(name);
+    return domain;
+  }
+}
+
+function checkWait(tokens: number, timeoutMs: number): void {
+  if (!Number.isSafeInteger(tokens) || tokens < 1) throw new InvalidTokensError(tokens);
+  if (timeoutMs >= 0) return;
+  throw new InvalidOptionError('timeoutMs', 'a number of milliseconds from 0 up', timeoutMs);
+}
+
+function isOff({ found }: Domain): boolean {
+  return found.rule.maxConcurrent === DENY_ALL;
+}
+
+function refuseWhereOff(domain: Domain): void {
+  if (isOff(domain)) throw new OutboundDeniedError(domain.name);
+}
+
+function refusal({ waitUs }: Decision): OutboundAnswer {
+  return { allowed: false, retryAfterMs: Math.max(1, Math.ceil(waitUs / 1_000)) };
+}
+
+function statsOf({ name, stats }: Domain): DomainStats {
+  const snapshot = stats.snapshot();
+  return { domain: name, ...snapshot, toJSON: () => limitStatsJson(name, snapshot) };
+}

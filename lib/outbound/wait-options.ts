@@ -1,0 +1,22 @@
+import type { Permit } from './permit.js';
+
+/** How to wait. */
+export interface WaitOptions {
+  /**
+   * Tokens that the call costs.
+   * @default 1
+   */
+  readonly tokens?: number | undefined;
+  /** Ends the wait; the turn is given back. */
+  readonly signal?: AbortSignal | null | undefined;
+  /**
+   * Longest acceptable wait in milliseconds; one that is sure to be longer fails at once.
+   * @default that of the module, which is none
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Whoever can be asked for a turn. */
+export interface Waits {
+  wait(domain: string, options: WaitOptions): Promise<Permit>;
+}
