@@ -72,6 +72,9 @@ export interface HeldLease {
  * where there is one to make; calls may be sent together.
  */
 export abstract class LimitStore {
+  /** Whether `decide` answers without a promise, always. */
+  readonly answersAtOnce: boolean = false;
+
   /** Decides a chain: every limit admits and is charged, or none is charged. */
   abstract decide(inquiry: Inquiry): Awaitable<Decision>;
 

@@ -36,6 +36,7 @@ interface Verdict extends LimitDecision {
  * it is answered at once, without a promise.
  */
 export class MemoryStore extends LimitStore {
+  override readonly answersAtOnce = true;
   readonly #counters: CounterCache;
   readonly #clock: Clock;
   readonly #gates = new GateBook();

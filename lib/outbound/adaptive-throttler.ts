@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { GateState } from '../core/gate.js';
 import type { LimitStore } from '../core/limit-store.js';
 import { triggersCooldown } from './block-type.js';
-import type { Domain, DomainBook } from './domain-book.js';
+import type { Domain } from './domain.js';
+import type { DomainBook } from './domain-book.js';
 import type { Permit } from './permit.js';
 import type { ThrottleStatsSnapshot } from './throttle-stats.js';
 
@@ -132,7 +133,7 @@ export class AdaptiveThrottler {
       this.events.emit('recovered', { domain: name });
     }
     domain.blocks = state.blocks;
-    queue.hear(state);
+    queue?.hear(state);
   }
 
   #block(domain: Domain, { retryAfterMs = 0, permit }: BlockOptions) {

@@ -2,39 +2,21 @@ import { definePlan } from '../core/define-plan.js';
 import type { Limit } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import { UNLIMITED } from '../core/plan.js';
+import { Domain } from './domain.js';
 import { normalizeDomain } from './domain-name.js';
 import type { DomainLimits, QueueTies } from './domain-queue.js';
-import { DomainQueue } from './domain-queue.js';
 import type { LateGateWatch } from './late-gate-watch.js';
-import { LimitStats } from './limit-stats.js';
-import type { DomainRule, FoundRule, OutboundRules } from './outbound-rules.js';
+import type { DomainRule, OutboundRules } from './outbound-rules.js';
 import type { CompleteThrottleRule, ThrottleRule } from './throttle-rule.js';
 import { completeThrottleRule } from './throttle-rule.js';
-import { ThrottleStats } from './throttle-stats.js';
 
 /** How many plans of rules are kept made; a rule is usually shared by many domains. */
 const MAX_PLANS = 1_000;
 /** How many of the longest unused domains are looked at when another one comes. */
 const LOOKED_AT = 8;
 
-/** What is known of a domain. */
-export interface Domain {
-  readonly name: string;
-  found: FoundRule;
-  throttle: CompleteThrottleRule;
-  limits: DomainLimits;
-  readonly queue: DomainQueue;
-  readonly stats: LimitStats;
-  readonly throttleStats: ThrottleStats;
-  /** Blocks in a row, as far as this process has heard; undefined when it has not. */
-  blocks: number | undefined;
-  /** When the last cooldown that was heard of ends; 0 when it is over. */
-  cooldownEndsMs: number;
-  usedMs: number;
-}
-
 /** What the book hangs on. */
-export interface BookTies extends Omit<QueueTies, 'memoryUs' | 'watch'> {
+export interface BookTies extends QueueTies {
   readonly watch: LateGateWatch;
 }
 
@@ -52,6 +34,7 @@ export interface DomainBookOptions {
 export class DomainBook {
   readonly #domains = new Map<string, Domain>();
   readonly #plans = new Map<string, readonly [bucket: Plan, slots: Plan | undefined]>();
+  readonly #throttles = new WeakMap<DomainRule, CompleteThrottleRule>();
   #rules: OutboundRules;
 
   constructor(
@@ -102,30 +85,29 @@ export class DomainBook {
     const found = this.#rules.ruleFor(domain.name);
     const limits = this.#limitsOf(domain.name, found.rule);
     domain.found = found;
-    domain.throttle = completeThrottleRule(found.rule.throttle ?? {}, this.options.throttle);
+    domain.throttle = this.#throttleOf(found.rule);
     const before = domain.limits;
     domain.limits = limits;
     const isSame =
       before.bucket.plan === limits.bucket.plan && before.slots?.plan === limits.slots?.plan;
-    if (!isSame) await domain.queue.changeLimits(limits);
+    if (!isSame) await domain.queue?.changeLimits(limits);
   }
 
   #open(name: string): Domain {
     this.ties.watch.start();
     const found = this.#rules.ruleFor(name);
-    const throttle = completeThrottleRule(found.rule.throttle ?? {}, this.options.throttle);
     const limits = this.#limitsOf(name, found.rule);
-    const gate = { key: name, probeUs: throttle.probeTimeoutMs * 1_000 };
-    const ties: QueueTies = { ...this.ties, memoryUs: throttle.memoryMs * 1_000 };
-    const queue = new DomainQueue(name, limits, gate, ties);
-    const stats = new LimitStats();
-    const throttleStats = new ThrottleStats();
-    return {
-      ...{ name, found, throttle, limits, queue, stats, throttleStats },
-      blocks: undefined,
-      cooldownEndsMs: 0,
-      usedMs: 0,
-    };
+    return new Domain(name, found, this.#throttleOf(found.rule), limits, this.ties);
+  }
+
+  /** Made once for each rule. */
+  #throttleOf(rule: DomainRule): CompleteThrottleRule {
+    let throttle = this.#throttles.get(rule);
+    if (!throttle) {
+      throttle = completeThrottleRule(rule.throttle ?? {}, this.options.throttle);
+      this.#throttles.set(rule, throttle);
+    }
+    return throttle;
   }
 
   #limitsOf(name: string, rule: DomainRule): DomainLimits {
@@ -163,7 +145,7 @@ export class DomainBook {
       const tooMany = this.#domains.size > maxDomains;
       if (!tooMany && ++lookedAt > LOOKED_AT) return;
       const isOld = nowMs - domain.usedMs > idleMs;
-      if (domain.queue.isIdle && (tooMany || isOld)) this.#domains.delete(domain.name);
+      if (domain.isIdle && (tooMany || isOld)) this.#domains.delete(domain.name);
       else if (domain.usedMs === nowMs) return;
       else this.#moveBack(domain);
     }

@@ -36,8 +36,6 @@ export interface QueueTies extends LeaseTies {
   readonly ticker: Ticker;
   readonly watch: GateWatch;
   readonly newLeaseId: () => string;
-  /** How long a gate remembers, for a new plan of turns. */
-  readonly memoryUs: number;
 }
 
 /** A time at which one call may go. It belongs to the process, not to whoever it was booked for. */
@@ -58,7 +56,8 @@ interface Turn {
  */
 export class DomainQueue {
   readonly #waiters: Waiter[] = [];
-  readonly #aborts = new AbortBoard<Waiter>((waiter, reason) => this.#abort(waiter, reason));
+  /** Made when first needed. */
+  #aborts: AbortBoard<Waiter> | undefined;
   #turns: Turn[] = [];
   #generation = 0;
   #cutUs = 0;
@@ -78,6 +77,7 @@ export class DomainQueue {
     readonly domain: string,
     private limits: DomainLimits,
     private readonly gate: Gate,
+    private readonly memoryUs: number,
     private readonly ties: QueueTies,
   ) {}
 
@@ -98,15 +98,35 @@ export class DomainQueue {
   }
 
   /** Waits for a turn. */
-  wait(tokens: number, timeoutMs: number, signal: AbortSignal | undefined): Promise<Permit> {
+  wait(tokens: number, timeoutMs: number, signal: AbortSignal | undefined): Awaitable<Permit> {
     const arrivedMs = this.ties.ticker.nowMs();
+    const answered = this.#answerNow(tokens, timeoutMs);
+    if (answered && isTurnNow(answered.decision)) {
+      if (answered.decision.gate) this.#learn(answered.decision.gate, this.#generation);
+      return this.#permit(answered.decision, answered.inquiry.leaseId, arrivedMs);
+    }
     const expiresMs = arrivedMs + timeoutMs;
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { tokens, arrivedMs, expiresMs, signal, resolve, reject };
-      if (signal) this.#aborts.add(signal, waiter);
+      if (signal) this.#listen(signal, waiter);
       this.#waiters.push(waiter);
-      this.#ask();
+      if (!answered) return this.#ask();
+      this.#isAsking = true;
+      this.#settle([waiter], [answered.inquiry], [answered.decision], this.#generation);
     });
+  }
+
+  /** What a store says that answers at once, to somebody who is alone: no promise is needed then. */
+  #answerNow(tokens: number, timeoutMs: number) {
+    if (!this.isIdle || this.#shutUntilMs > 0 || !this.ties.store.answersAtOnce) return undefined;
+    const inquiry = this.#inquiry(tokens, Math.min(timeoutMs * 1_000, MAX_WAIT_US));
+    const decision = this.ties.store.decide(inquiry) as Decision;
+    return { inquiry, decision };
+  }
+
+  #listen(signal: AbortSignal, waiter: Waiter): void {
+    this.#aborts ??= new AbortBoard((one, reason) => this.#abort(one, reason));
+    this.#aborts.add(signal, waiter);
   }
 
   /** Takes a turn only if there is one at once. */
@@ -115,7 +135,7 @@ export class DomainQueue {
     const inquiry = this.#inquiry(tokens, 0);
     const decision = await this.ties.store.decide(inquiry);
     if (!decision.allowed) return decision;
-    return this.#permit(turnOf(decision, inquiry, ticker.nowMs(), 0), ticker.nowMs());
+    return this.#permit(decision, inquiry.leaseId, ticker.nowMs());
   }
 
   /** Other limits from now on, also for those who wait already. */
@@ -263,19 +283,24 @@ export class DomainQueue {
   #letGo(): void {
     const turn = this.#turns.shift()!;
     const waiter = this.#waiters.shift()!;
-    if (waiter.signal) this.#aborts.remove(waiter.signal, waiter);
-    waiter.resolve(this.#permit(turn, waiter.arrivedMs));
+    if (waiter.signal) this.#aborts?.remove(waiter.signal, waiter);
+    waiter.resolve(this.#permit(turn.decision, turn.leaseId, waiter.arrivedMs));
   }
 
-  #permit({ decision, leaseId }: Turn, arrivedMs: number): Permit {
+  #permit(decision: Decision, leaseId: string, arrivedMs: number): Permit {
     const { gate } = decision;
+    const lease = leaseId === '' ? undefined : this.#lease(decision, leaseId);
+    const waitedMs = Math.max(0, this.ties.ticker.nowMs() - arrivedMs);
+    return new Permit(this.domain, waitedMs, gate?.generation, gate?.isProbe ?? false, lease);
+  }
+
+  #lease(decision: Decision, leaseId: string): Lease | undefined {
     const lent = decision.limits.filter(
       ({ admits, limit }) => admits && limit.plan.kind === 'concurrency',
     );
+    if (lent.length === 0) return undefined;
     const held = { leaseId, limits: lent.map(({ limit }) => limit) };
-    const lease = lent.length > 0 ? new Lease(decision, held, this.#leaseTies) : undefined;
-    const waitedMs = Math.max(0, this.ties.ticker.nowMs() - arrivedMs);
-    return new Permit(this.domain, waitedMs, gate?.generation, gate?.isProbe ?? false, lease);
+    return new Lease(decision, held, this.#leaseTies);
   }
 
   /** A slot that comes back is for whoever waits here. */
@@ -369,7 +394,7 @@ export class DomainQueue {
     const at = this.#waiters.indexOf(waiter);
     if (at === -1) return;
     this.#waiters.splice(at, 1);
-    if (waiter.signal) this.#aborts.remove(waiter.signal, waiter);
+    if (waiter.signal) this.#aborts?.remove(waiter.signal, waiter);
     waiter.reject(error);
   }
 
@@ -403,9 +428,8 @@ export class DomainQueue {
   }
 
   async #replan(wastedUs: number, always: boolean): Promise<void> {
-    const { gate, limits, ties } = this;
-    const { bucket } = limits;
-    const { memoryUs } = ties;
+    const { gate, memoryUs, ties } = this;
+    const { bucket } = this.limits;
     const change = { kind: 'replan', gate, bucket, memoryUs, wastedUs, always } as const;
     const state = await ties.store.changeGate(change);
     if (state.changed) this.hear(state);
@@ -441,6 +465,10 @@ export class DomainQueue {
     }
     return nextMs;
   }
+}
+
+function isTurnNow({ allowed, waitUs, gate }: Decision): boolean {
+  return allowed && waitUs === 0 && !gate?.isProbe;
 }
 
 function turnOf(

@@ -1,8 +1,10 @@
+import { isPending } from '../core/awaitable.js';
 import { InvalidOptionError, InvalidTokensError } from '../core/errors.js';
 import type { Decision } from '../core/limit-store.js';
 import { DENY_ALL } from '../core/plan.js';
 import type { AdaptiveThrottler } from './adaptive-throttler.js';
-import type { Domain, DomainBook } from './domain-book.js';
+import type { Domain } from './domain.js';
+import type { DomainBook } from './domain-book.js';
 import type { LimitStatsJson, LimitStatsSnapshot } from './limit-stats.js';
 import { limitStatsJson } from './limit-stats.js';
 import { OutboundDeniedError, UnknownDomainError, WaitAbortedError } from './outbound-errors.js';
@@ -50,12 +52,15 @@ export class OutboundLimiter {
     }
     refuseWhereOff(known);
     try {
-      const permit = await known.queue.wait(tokens, timeoutMs, signal ?? undefined);
+      const waiting = known.openQueue().wait(tokens, timeoutMs, signal ?? undefined);
+      const permit = isPending(waiting) ? await waiting : waiting;
       known.stats.recordPermit(permit.waitedMs, this.parts.timeMs());
       return permit;
     } catch (error) {
       known.stats.recordCancelled();
       throw error;
+    } finally {
+      known.closeIdleQueue();
     }
   }
 
@@ -64,7 +69,8 @@ export class OutboundLimiter {
     checkWait(tokens, 0);
     const known = this.parts.book.use(domain);
     if (isOff(known)) return { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY };
-    const answer = await known.queue.takeNow(tokens);
+    const answer = await known.openQueue().takeNow(tokens);
+    known.closeIdleQueue();
     if (!(answer instanceof Permit)) return refusal(answer);
     known.stats.recordPermit(0, this.parts.timeMs());
     return { allowed: true, retryAfterMs: 0, permit: answer };
@@ -121,7 +127,7 @@ export class OutboundLimiter {
 
   /** Ends every wait. */
   close(reason: unknown): void {
-    for (const { queue } of this.parts.book.all()) queue.close(reason);
+    for (const { queue } of this.parts.book.all()) queue?.close(reason);
   }
 
   #find(name: string): Domain {

@@ -1,13 +1,14 @@
-// npm run bench [-- --json] [-- embedded keys http redis]
+// npm run bench [-- --json] [-- embedded keys http redis outbound]
 import { parseArgs } from 'node:util';
 import { installPeers } from './peers/peer.mjs';
 import { Report } from './report.mjs';
 import { embedded } from './sections/embedded.mjs';
 import { http } from './sections/http.mjs';
 import { keys } from './sections/keys.mjs';
+import { outbound } from './sections/outbound.mjs';
 import { redis } from './sections/redis.mjs';
 
-const SECTIONS = { embedded, keys, http, redis };
+const SECTIONS = { embedded, keys, http, redis, outbound };
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
