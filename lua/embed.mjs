@@ -8,6 +8,7 @@ const SCRIPTS = {
   GIVE_BACK: 'give_back',
   RENEW: 'renew',
   GATE: 'gate',
+  NOTICE: 'notice',
   FORBIDDEN: 'forbidden',
 };
 

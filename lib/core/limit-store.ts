@@ -2,6 +2,7 @@ import type { Awaitable } from './awaitable.js';
 import { RateLimitError } from './errors.js';
 import type { Gate, GateChange, GateListener, GateState, GateView, GateWatch } from './gate.js';
 import type { Limit } from './limit.js';
+import type { Notice, NoticeListener, PostedNotice } from './notice.js';
 import type { FailurePolicy } from './plan.js';
 
 export type { Limit } from './limit.js';
@@ -105,14 +106,33 @@ export abstract class LimitStore {
     throw withoutGates();
   }
 
+  /** The notice of this name, shared by all processes. */
+  readNotice(_name: string): Awaitable<Notice> {
+    throw without('notices', 'gateway limits', 'readNotice(), postNotice() and watchNotice()');
+  }
+
+  /** Replaces a notice if it still has that version; answers what is there now. */
+  postNotice(_name: string, _version: number, _text: string): Awaitable<PostedNotice> {
+    throw without('notices', 'gateway limits', 'readNotice(), postNotice() and watchNotice()');
+  }
+
+  /** Tells whenever a notice may have changed, until what it returns is called. */
+  watchNotice(_name: string, _listener: NoticeListener): () => void {
+    throw without('notices', 'gateway limits', 'readNotice(), postNotice() and watchNotice()');
+  }
+
   /** Lets go of whatever it opened. */
   close(): Awaitable<void> {}
 }
 
 function withoutGates(): RateLimitError {
+  return without('gates', 'outbound limits', 'changeGate(), lookAtGate() and watchGates()');
+}
+
+function without(what: string, who: string, methods: string): RateLimitError {
   return new RateLimitError(
     'INVALID_OPTION',
-    'This store has no gates, which outbound limits need: implement changeGate(), lookAtGate() and ' +
-      'watchGates(), or leave out the option `store`.',
+    `This store has no ${what}, which ${who} need: implement ${methods}, or leave out the option ` +
+      '`store`.',
   );
 }

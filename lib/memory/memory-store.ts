@@ -13,12 +13,14 @@ import type {
   Return,
 } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
+import type { Notice, NoticeListener, PostedNotice } from '../core/notice.js';
 import type { Plan, TokenBucketPlan } from '../core/plan.js';
 import { SlidingWindow } from '../core/sliding-window.js';
 import { TokenBucket } from '../core/token-bucket.js';
 import type { CacheEntry } from './counter-cache.js';
 import { CounterCache } from './counter-cache.js';
 import { GateBook } from './gate-book.js';
+import { NoticeBoard } from './notice-board.js';
 
 /** Limits that are remembered unless the options say otherwise: about 25 MB when full. */
 export const DEFAULT_MAX_LIMITS = 100_000;
@@ -40,6 +42,7 @@ export class MemoryStore extends LimitStore {
   readonly #counters: CounterCache;
   readonly #clock: Clock;
   readonly #gates = new GateBook();
+  readonly #notices = new NoticeBoard();
 
   constructor(clock: Clock, maxLimits = DEFAULT_MAX_LIMITS) {
     super();
@@ -127,6 +130,18 @@ export class MemoryStore extends LimitStore {
 
   override watchGates(listener: GateListener): GateWatch {
     return this.#gates.watch(listener);
+  }
+
+  override readNotice(name: string): Notice {
+    return this.#notices.read(name);
+  }
+
+  override postNotice(name: string, version: number, text: string): PostedNotice {
+    return this.#notices.post(name, version, text);
+  }
+
+  override watchNotice(name: string, listener: NoticeListener): () => void {
+    return this.#notices.watch(name, listener);
   }
 
   #bucketOf(limit: Limit): TokenBucket | undefined {

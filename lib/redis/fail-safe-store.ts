@@ -3,6 +3,7 @@ import { definePlan } from '../core/define-plan.js';
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
+import type { NoticeListener } from '../core/notice.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import type { HealthListener } from './breaker.js';
 import { Breaker } from './breaker.js';
@@ -145,6 +146,18 @@ export class FailSafeStore extends LimitStore {
         local.close();
       },
     };
+  }
+
+  override readNotice(name: string) {
+    return this.store.readNotice(name);
+  }
+
+  override postNotice(name: string, version: number, text: string) {
+    return this.store.postNotice(name, version, text);
+  }
+
+  override watchNotice(name: string, listener: NoticeListener) {
+    return this.store.watchNotice(name, listener);
   }
 
   override async close(): Promise<void> {

@@ -36,6 +36,16 @@ export class RedisKeys {
     return `${this.prefix}:_gate:{${tagOf(key)}}`;
   }
 
+  /** What all processes share beside limits. */
+  noticeOf(name: string): string {
+    return `${this.prefix}:_notice:{${tagOf(name)}}`;
+  }
+
+  /** Where changes of notices are told. */
+  get noticeChannel(): string {
+    return `${this.prefix}:notices`;
+  }
+
   /** Where changes of gates are told. */
   get gateChannel(): string {
     return `${this.prefix}:gates`;

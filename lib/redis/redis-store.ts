@@ -1,18 +1,19 @@
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
+import type { Notice, NoticeListener, PostedNotice } from '../core/notice.js';
 import { LimitStore } from '../core/limit-store.js';
 import { Coalescer } from './coalescer.js';
 import type { Deadline } from './deadline.js';
 import type { Question } from './decide-message.js';
 import { decode, encode } from './decide-message.js';
-import { GateChannel } from './gate-channel.js';
-import { decodeGateState, encodeGateChange } from './gate-message.js';
-import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, RENEW } from './lua.js';
+import { decodeGateNews, decodeGateState, encodeGateChange } from './gate-message.js';
+import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, NOTICE, RENEW } from './lua.js';
 import type { ScriptArgument } from './lua-script.js';
 import { LuaScript } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 import { RedisKeys } from './redis-keys.js';
 import type { RedisServers } from './redis-servers.js';
+import { Subscriptions } from './subscriptions.js';
 
 /** What the store can be told. */
 export interface RedisStoreOptions {
@@ -23,6 +24,10 @@ export interface RedisStoreOptions {
   /** The time to decide by instead of the server's, in microseconds: for tests. */
   readonly nowUs?: (() => number) | undefined;
 }
+
+const [READ, REPLACE] = [0, 1];
+/** A notice that nobody has read for a month is nobody's. */
+const NOTICE_LIFE_MS = 2_592_000_000;
 
 const ACTIONS = { refundBucket: 1, refundWindow: 2, release: 3, cancelBucket: 4 } as const;
 
@@ -37,11 +42,12 @@ export class RedisStore extends LimitStore {
   readonly #giveBack = new LuaScript(GIVE_BACK);
   readonly #renew = new LuaScript(RENEW);
   readonly #gate = new LuaScript(GATE);
+  readonly #notice = new LuaScript(NOTICE);
   readonly #keys: RedisKeys;
   readonly #deadline: Deadline | undefined;
   readonly #nowUs: (() => number) | undefined;
   readonly #coalescer: Coalescer<Question, Decision>;
-  #channel: GateChannel | undefined;
+  readonly #subscriptions = new Subscriptions(() => this.servers.subscriber());
 
   constructor(
     private readonly servers: RedisServers,
@@ -53,7 +59,7 @@ export class RedisStore extends LimitStore {
     this.#nowUs = options.nowUs;
     this.#coalescer = new Coalescer((questions) => this.#decideTogether(questions));
     // So that the first call of each need not find out that the server has to be told.
-    const scripts = [this.#decideBuckets, this.#decide, this.#giveBack, this.#renew, this.#gate];
+    const scripts = [this.#decideBuckets, this.#decide, this.#giveBack, this.#renew];
     servers.onConnect((node) => {
       for (const { source } of scripts) node.script('LOAD', source).catch(() => undefined);
     });
@@ -107,13 +113,31 @@ export class RedisStore extends LimitStore {
   }
 
   override watchGates(listener: GateListener): GateWatch {
-    this.#channel ??= new GateChannel(() => this.servers.subscriber(), this.#keys.gateChannel);
-    return this.#channel.watch(listener);
+    return this.#subscriptions.listen(this.#keys.gateChannel, (text) => {
+      const news = decodeGateNews(text);
+      if (news) listener(news.key, news.state);
+    });
+  }
+
+  override readNotice(name: string): Promise<Notice> {
+    return this.#atNotice(name, [READ, 0, '']);
+  }
+
+  override postNotice(name: string, version: number, text: string): Promise<PostedNotice> {
+    return this.#atNotice(name, [REPLACE, version, text]);
+  }
+
+  override watchNotice(name: string, listener: NoticeListener): () => void {
+    const hear = (text: string) => {
+      if (text.slice(text.indexOf(' ') + 1) === name) listener();
+    };
+    const subscription = this.#subscriptions.listen(this.#keys.noticeChannel, hear, listener);
+    return () => subscription.close();
   }
 
   /** Ends the connections, which are its own. */
   override close(): void {
-    this.#channel?.close();
+    this.#subscriptions.close();
     this.servers.client.disconnect();
   }
 
@@ -126,6 +150,13 @@ export class RedisStore extends LimitStore {
     const keys = [gateKey, bucket ? this.#keys.nameOf(bucket) : gateKey];
     const args = encodeGateChange(change, bucket, this.#keys.gateChannel, gate.key);
     return decodeGateState(await this.#run(this.#gate, keys, [this.#time(), ...args]));
+  }
+
+  async #atNotice(name: string, what: ScriptArgument[]): Promise<PostedNotice> {
+    const args = [NOTICE_LIFE_MS, ...what, this.#keys.noticeChannel, name];
+    const reply = await this.#run(this.#notice, [this.#keys.noticeOf(name)], args);
+    const [posted, version, text] = reply as [number, number, string];
+    return { posted: posted === 1, version, text };
   }
 
   async #decideTogether(questions: readonly Question[]): Promise<(Decision | Error)[]> {

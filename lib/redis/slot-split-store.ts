@@ -10,6 +10,7 @@ import type {
   Return,
 } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
+import type { NoticeListener } from '../core/notice.js';
 
 /** Tells which limits live in one slot of the cluster. */
 export type SlotOf = (limit: Limit) => number;
@@ -82,6 +83,18 @@ export class SlotSplitStore extends LimitStore {
 
   override watchGates(listener: GateListener) {
     return this.store.watchGates(listener);
+  }
+
+  override readNotice(name: string) {
+    return this.store.readNotice(name);
+  }
+
+  override postNotice(name: string, version: number, text: string) {
+    return this.store.postNotice(name, version, text);
+  }
+
+  override watchNotice(name: string, listener: NoticeListener) {
+    return this.store.watchNotice(name, listener);
   }
 
   override close(): Awaitable<void> {

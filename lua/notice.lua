@@ -1,0 +1,26 @@
+--[[
+  Reads or replaces a text that all processes share, and tells everybody who listens.
+
+  KEYS[1]  a hash: the text and its version
+  ARGV[1]  how long it lives without being read, in milliseconds
+  ARGV[2]  0 to read, 1 to replace
+  ARGV[3]  the version that it has to have, so that nobody's change is lost
+  ARGV[4]  the new text
+  ARGV[5]  the channel to tell the new version on
+  ARGV[6]  what to call the text there
+  ARGV[7]  a number that comes back, by which the caller knows that the answer is its own
+
+  Returns that number, 1 if it was replaced, the version and the text as they are now.
+]]
+local call = redis.call
+
+local held = call('HMGET', KEYS[1], 'n', 'text')
+local version, text = tonumber(held[1] or '') or 0, held[2] or ''
+local replaced = 0
+if ARGV[2] == '1' and version == tonumber(ARGV[3]) then
+  replaced, version, text = 1, version + 1, ARGV[4]
+  call('HSET', KEYS[1], 'n', version, 'text', text)
+end
+if version > 0 then call('PEXPIRE', KEYS[1], ARGV[1]) end
+if replaced == 1 then call('PUBLISH', ARGV[5], version .. ' ' .. ARGV[6]) end
+return { tonumber(ARGV[7]), replaced, version, text }
