@@ -166,7 +166,7 @@ describeWithServers('sentinel', 'a master that sentinels watch', () => {
     });
     old.resume();
     expectHarmless(outcome);
-    expect(outcome.load.waitedLongerThan(25)).toBeLessThanOrEqual(callers);
+    expect(outcome.load.waitedInVain(25)).toBeLessThanOrEqual(callers);
     expectToldInPairs(lines);
     report(outcome.row);
   });

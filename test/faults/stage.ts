@@ -133,13 +133,17 @@ export interface Outcome {
  */
 export async function playUnderLoad(limiter: RateLimiter, fault: Fault): Promise<Outcome> {
   const load = new Load(limiter, fault.load);
-  await until('the load to be steady', () => load.isSteady);
-  await fault.strike(load);
-  await pause(fault.lastsMs ?? 350);
-  await fault.heal?.(load);
-  const healedMs = performance.now();
-  await until('recovery', () => performance.now() - healedMs > 200 && load.isSteady);
-  await load.stop();
+  let healedMs: number;
+  try {
+    await until('the load to be steady', () => load.isSteady);
+    await fault.strike(load);
+    await pause(fault.lastsMs ?? 350);
+    await fault.heal?.(load);
+    healedMs = performance.now();
+    await until('recovery', () => performance.now() - healedMs > 200 && load.isSteady);
+  } finally {
+    await load.stop();
+  }
   const row: FaultRow = {
     fault: fault.name,
     longestWaitMs: load.longestWaitMs,
