@@ -1,16 +1,23 @@
 import type { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
+import { keepAlive } from './keep-alive.js';
 import { LastError } from './last-error.js';
 import type { RedisServers } from './redis-servers.js';
 
 /** The servers of a cluster. */
 export class ClusterServers implements RedisServers {
   readonly #lastError: LastError;
+  readonly #connectListeners: ((node: Redis) => void)[] = [];
+  readonly close: () => void;
 
   constructor(readonly client: Cluster) {
     this.#lastError = new LastError(client);
+    this.close = keepAlive(client);
     // ioredis connects to a node when it is first needed, and refuses commands until that is done.
     client.on('+node', (node: Redis) => {
+      node.on('ready', () => {
+        for (const listener of this.#connectListeners) listener(node);
+      });
       node.connect().catch(() => undefined);
     });
   }
@@ -41,12 +48,8 @@ export class ClusterServers implements RedisServers {
   }
 
   onConnect(listener: (node: Redis) => void): void {
-    const watch = (node: Redis) => {
-      node.on('ready', () => listener(node));
-      if (node.status === 'ready') listener(node);
-    };
-    this.client.on('+node', watch);
-    this.client.nodes('all').forEach(watch);
+    this.#connectListeners.push(listener);
+    for (const node of this.client.nodes('all')) if (node.status === 'ready') listener(node);
   }
 
   /** The owner of the slot, and the others: while a slot moves, another one answers for it. */

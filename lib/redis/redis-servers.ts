@@ -20,6 +20,8 @@ export interface RedisServers {
   subscriber(): RedisClient;
   /** Calls with every connection that becomes usable, and those that are. */
   onConnect(listener: (node: Redis) => void): void;
+  /** Ends the connection for good. */
+  close(): void;
   /** Makes a script known where a slot lives: to what is sent next, not when it returns. */
   load(script: string, slot: number): void;
 }

@@ -138,7 +138,7 @@ export class RedisStore extends LimitStore {
   /** Ends the connections, which are its own. */
   override close(): void {
     this.#subscriptions.close();
-    this.servers.client.disconnect();
+    this.servers.close();
   }
 
   async #atGate(

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { keepAlive } from './keep-alive.js';
 import { LastError } from './last-error.js';
 import type { RedisServers } from './redis-servers.js';
 
@@ -7,9 +8,15 @@ const ONLY_SLOT = 0;
 /** One server, alone or found through sentinels. */
 export class SingleServer implements RedisServers {
   readonly #lastError: LastError;
+  readonly #connectListeners: ((node: Redis) => void)[] = [];
+  readonly close: () => void;
 
   constructor(readonly client: Redis) {
     this.#lastError = new LastError(client);
+    this.close = keepAlive(client);
+    client.on('ready', () => {
+      for (const listener of this.#connectListeners) listener(client);
+    });
   }
 
   masters(): readonly Redis[] {
@@ -37,7 +44,7 @@ export class SingleServer implements RedisServers {
   }
 
   onConnect(listener: (node: Redis) => void): void {
-    this.client.on('ready', () => listener(this.client));
+    this.#connectListeners.push(listener);
     if (this.client.status === 'ready') listener(this.client);
   }
 

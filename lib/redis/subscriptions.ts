@@ -1,3 +1,4 @@
+import { keepAlive } from './keep-alive.js';
 import type { RedisClient } from './redis-servers.js';
 
 /** Somebody who listens on a channel. */
@@ -22,6 +23,7 @@ export class Subscriptions {
   readonly #listeners = new Set<Listener>();
   readonly #live = new Set<string>();
   #client: RedisClient | undefined;
+  #end: (() => void) | undefined;
   #gaps = 0;
 
   constructor(private readonly connect: () => RedisClient) {}
@@ -52,13 +54,14 @@ export class Subscriptions {
   }
 
   close(): void {
-    this.#client?.disconnect();
+    this.#end?.();
     this.#client = undefined;
     this.#live.clear();
   }
 
   #open(): RedisClient {
     const client = this.connect();
+    this.#end = keepAlive(client);
     // Whether Redis is well is found out and told elsewhere; ioredis connects again by itself.
     client.on('error', () => undefined);
     client.on('message', (channel: string, text: string) => {

@@ -21,7 +21,7 @@ describeWithServers('cluster', 'on a cluster,', () => {
 
   afterAll(async () => {
     await expectAllKeysExpire(...servers.masters());
-    servers.client.disconnect();
+    servers.close();
   });
 
   limitStoreContract('a Redis store', () => {

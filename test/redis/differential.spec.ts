@@ -52,7 +52,7 @@ beforeAll(() => {
 
 afterAll(async () => {
   await expectAllKeysExpire(client);
-  await client.quit();
+  servers.close();
 });
 
 /** What a store says, without the objects that it says it about. */

@@ -18,7 +18,7 @@ beforeAll(() => {
 
 afterAll(async () => {
   await expectAllKeysExpire(client);
-  client.disconnect();
+  servers.close();
 });
 
 gateContract('a Redis store', () => {

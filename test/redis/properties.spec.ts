@@ -18,8 +18,8 @@ beforeAll(() => {
   servers = serversOf(client);
 });
 
-afterAll(async () => {
-  await client.quit();
+afterAll(() => {
+  servers.close();
 });
 
 limitStoreProperties(

@@ -19,7 +19,7 @@ beforeAll(() => {
 
 afterAll(async () => {
   await expectAllKeysExpire(client);
-  await client.quit();
+  servers.close();
 });
 
 limitStoreContract('a Redis store', () => {

@@ -19,7 +19,7 @@ describeWithServers('sentinel', 'found by sentinels,', () => {
 
   afterAll(async () => {
     await expectAllKeysExpire(...servers.masters());
-    servers.client.disconnect();
+    servers.close();
   });
 
   it('is the master', async () => {

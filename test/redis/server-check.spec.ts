@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
 import { connect, waitForReady } from '../../lib/redis/connect.js';
+import type { RedisServers } from '../../lib/redis/redis-servers.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
 import { checkServers, COMMANDS, OUTBOUND_COMMANDS } from '../../lib/redis/server-check.js';
 import { serversOf } from '../../lib/redis/servers-of.js';
@@ -37,7 +38,7 @@ describeWithServers('native server', 'a look at the server', () => {
   let farm: Farm;
   let port: number;
   let admin: Redis;
-  let client: Redis | undefined;
+  let servers: RedisServers | undefined;
 
   beforeAll(async () => {
     farm = createFarm();
@@ -51,7 +52,7 @@ describeWithServers('native server', 'a look at the server', () => {
     await admin.call('ACL', 'SETUSER', 'floodgate', 'reset', 'on', '>secret', ...MINIMAL);
   });
 
-  afterEach(() => client?.disconnect());
+  afterEach(() => servers?.close());
 
   afterAll(async () => {
     admin.disconnect();
@@ -59,9 +60,9 @@ describeWithServers('native server', 'a look at the server', () => {
   });
 
   async function warnings(): Promise<string[]> {
-    client = connect({ port, username: 'floodgate', password: 'secret' }) as Redis;
-    await waitForReady(client, 5_000);
-    return checkServers(serversOf(client), 'rate_limiter');
+    servers = serversOf(connect({ port, username: 'floodgate', password: 'secret' }));
+    await waitForReady(servers.client, 5_000);
+    return checkServers(servers, 'rate_limiter');
   }
 
   it('finds nothing to say about one that is as it should be', async () => {
@@ -101,7 +102,7 @@ describeWithServers('native server', 'a look at the server', () => {
 
   it('shows that the smallest set of rights in the README is enough for everything', async () => {
     expect(await warnings()).toEqual([]);
-    const store = new RedisStore(serversOf(client!));
+    const store = new RedisStore(servers!);
     const limits = [
       { plan: definePlan('bucket', '5/minute'), key: 'k', cost: 1 },
       { plan: definePlan('window', { limit: 5, windowMs: 60_000 }), key: 'k', cost: 1 },

@@ -33,7 +33,7 @@ describeWithServers('cluster', 'a chain over several slots of a cluster', () => 
     await waitForReady(client, 5_000);
   });
 
-  afterAll(() => client.disconnect());
+  afterAll(() => servers.close());
 
   beforeEach(() => {
     clock = new FakeClock(1_800_000_000_000_003);
