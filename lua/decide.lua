@@ -21,14 +21,16 @@
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
     out, blocks in a row,
-    and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
+    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, ceil = KEYS, ARGV, math.ceil
 
 local BUCKET, LEASES = 1, 3
 local PEEK, RESERVE = 1, 2
-local NEVER = -1
+local NEVER, UNREADABLE = -1, -2
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+local LONGEST = 630720000000000
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
@@ -73,7 +75,9 @@ end
 -- Until a bucket holds the cost: solved, then settled with the comparison that will admit it.
 local function bucket_wait(p, tokens, since, need)
   if need > quota[p] then return NEVER end
-  local due = since + ceil((need - EPSILON - tokens) * b[p] / a[p])
+  local missing = (need - EPSILON - tokens) * b[p] / a[p]
+  if missing > LONGEST then return LONGEST end
+  local due = since + ceil(missing)
   if due <= now then due = now + 1 end
   while tokens_at(p, tokens, since, due) + EPSILON < need do due = due + 1 end
   while due > now + 1 and tokens_at(p, tokens, since, due - 1) + EPSILON >= need do due = due - 1 end
@@ -211,6 +215,7 @@ local function answer_bucket(i, p)
   -- Rounded by `%`, down and up: calls of math.floor and math.ceil cost more than the rest of this.
   left = left - left % 1
   local missing = (level[i] - quota[p]) * b[p] / a[p]
+  if missing < -LONGEST then missing = -LONGEST end
   return left > 0 and left or 0, missing % 1 - missing
 end
 
@@ -271,7 +276,7 @@ local function decide(first, limit_count, mode, longest, lease_id, probe_length)
     wait[i], stepped[i] = 0, false
     if not read[i](i, p, KEYS[first + i], lease_id) then
       readable = false
-      level[i], start[i], current[i], previous[i] = 0, now, 0, 0
+      wait[i], level[i], start[i], current[i], previous[i] = UNREADABLE, 0, now, 0, 0
     end
     local w = wait[i]
     admits[i] = w == 0 or (mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest)

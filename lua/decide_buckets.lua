@@ -14,7 +14,7 @@
 
   Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
-    and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
+    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 
   x % 1 - x is -floor(x): it rounds -x up, and is several times cheaper than calling math.ceil.
 ]]
@@ -22,7 +22,9 @@ local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.u
 local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber
 
 local PEEK, RESERVE = '1', '2'
-local NEVER = -1
+local NEVER, UNREADABLE = -1, -2
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+local LONGEST = 630720000000000
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
@@ -61,9 +63,10 @@ while arg <= arg_count do
     for i = 1, limit_count do
       local full, a, b, need = quota[i], refill[i], period[i], cost[i]
       local tokens, since, expires, held_quota = full, now, 0, full
+      local unreadable = false
       local held = pcall('HMGET', KEYS[first + i], 't', 'ts', 'v', 'x')
       if held.err or (held[3] and held[3] ~= SCHEMA) then
-        readable = false
+        readable, unreadable = false, true
       else
         local t, ts, x = held[1], held[2], held[4]
         -- Anything that is not a number as we write it is taken for nothing, and written anew.
@@ -83,7 +86,7 @@ while arg <= arg_count do
       local tokens_now = tokens
       if now > since then tokens_now = tokens + (now - since) * a / b end
       if tokens_now > full then tokens_now = full end
-      level[i], expiry[i], wait[i], books[i] = tokens_now, expires, 0, true
+      level[i], expiry[i], wait[i], books[i] = tokens_now, expires, unreadable and UNREADABLE or 0, true
 
       if tokens_now + EPSILON < need then
         local waits = NEVER
@@ -91,13 +94,14 @@ while arg <= arg_count do
           -- Solved, then settled with the comparison that will admit it.
           local missing = (tokens - need + EPSILON) * b / a
           local due = since + (missing % 1 - missing)
+          if missing < -LONGEST then due, tokens = now + LONGEST, full end
           if due <= now then due = now + 1 end
           while true do
             local then_tokens = due > since and tokens + (due - since) * a / b or tokens
             if then_tokens + EPSILON >= need or then_tokens >= full then break end
             due = due + 1
           end
-          while due > now + 1 do
+          while due > now + 1 and missing >= -LONGEST do
             local then_tokens = due - 1 > since and tokens + (due - 1 - since) * a / b or tokens
             if then_tokens + EPSILON < need then break end
             due = due - 1
@@ -137,6 +141,7 @@ while arg <= arg_count do
         end
       end
       local left, missing = tokens + EPSILON, (tokens - full) * b / a
+      if missing < -LONGEST then missing = -LONGEST end
       out[size + 1] = wait[i]
       out[size + 2] = left >= 1 and left - left % 1 or 0
       out[size + 3] = missing % 1 - missing

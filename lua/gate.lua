@@ -129,7 +129,8 @@ local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >
 if changed or event == BLOCK then
   local text = {}
   for i = 1, 6 do text[i] = string.format('%.0f', state[i]) end
-  call('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
+  -- Who may not publish still shares what is stored.
+  redis.pcall('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
 end
 table.insert(state, 1, tonumber(ARGV[13]))
 return state

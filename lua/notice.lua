@@ -22,5 +22,6 @@ if ARGV[2] == '1' and version == tonumber(ARGV[3]) then
   call('HSET', KEYS[1], 'n', version, 'text', text)
 end
 if version > 0 then call('PEXPIRE', KEYS[1], ARGV[1]) end
-if replaced == 1 then call('PUBLISH', ARGV[5], version .. ' ' .. ARGV[6]) end
+-- Who may not publish still shares what is stored.
+if replaced == 1 then redis.pcall('PUBLISH', ARGV[5], version .. ' ' .. ARGV[6]) end
 return { tonumber(ARGV[7]), replaced, version, text }

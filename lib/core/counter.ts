@@ -4,6 +4,12 @@ import type { Plan } from './plan.js';
 export const NEVER = Number.POSITIVE_INFINITY;
 
 /**
+ * Twenty years, the longest wait that is told and more than can be booked: beyond, microseconds are no
+ * longer exact. A plan that became much slower while a queue was booked can owe more.
+ */
+export const LONGEST_WAIT_US = 630_720_000_000_000;
+
+/**
  * Tolerance of the comparison, in tokens. Refilling in doubles leaves errors around 1e-10; without
  * it a request that exact arithmetic admits would be told to wait another microsecond. It is not
  * part of the subtraction, so what one admission borrows the next pays back and nothing drifts.

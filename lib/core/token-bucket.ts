@@ -1,5 +1,5 @@
 import type { TokenCounter } from './counter.js';
-import { EPSILON, NEVER } from './counter.js';
+import { EPSILON, LONGEST_WAIT_US, NEVER } from './counter.js';
 import type { TokenBucketPlan } from './plan.js';
 
 /** Tokens that a bucket may seem to owe although nobody waits. */
@@ -29,7 +29,7 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
 
   resetUs(plan: TokenBucketPlan, nowUs: number): number {
     const missing = plan.quota - this.#tokensAt(plan, nowUs);
-    return Math.ceil((missing * plan.periodUs) / plan.refill);
+    return Math.min(LONGEST_WAIT_US, Math.ceil((missing * plan.periodUs) / plan.refill));
   }
 
   /** Tokens as they are, below zero where turns are booked ahead. */
@@ -78,8 +78,9 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
    * microsecond short or long, whatever the rounding.
    */
   #dueUs(plan: TokenBucketPlan, cost: number, nowUs: number): number {
-    const missing = cost - EPSILON - this.#tokens;
-    let dueUs = this.#updatedUs + Math.ceil((missing * plan.periodUs) / plan.refill);
+    const missingUs = ((cost - EPSILON - this.#tokens) * plan.periodUs) / plan.refill;
+    if (missingUs > LONGEST_WAIT_US) return nowUs + LONGEST_WAIT_US;
+    let dueUs = this.#updatedUs + Math.ceil(missingUs);
     dueUs = Math.max(dueUs, nowUs + 1);
     while (this.#tokensAt(plan, dueUs) + EPSILON < cost) dueUs++;
     while (dueUs > nowUs + 1 && this.#tokensAt(plan, dueUs - 1) + EPSILON >= cost) dueUs--;

@@ -1,11 +1,12 @@
 import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { InvalidOptionError } from '../core/errors.js';
 import type { LimitStore } from '../core/limit-store.js';
 import { MemoryStore } from '../memory/memory-store.js';
 import { MonotonicClock } from '../memory/monotonic-clock.js';
 import type { RedisSource } from '../redis/connect.js';
-import { connect, waitForReady } from '../redis/connect.js';
+import { connect, prefixOf, waitForReady } from '../redis/connect.js';
 import { Deadline } from '../redis/deadline.js';
 import { DenyCache } from '../redis/deny-cache.js';
 import { FailSafeStore } from '../redis/fail-safe-store.js';
@@ -13,7 +14,7 @@ import { RedisConnection } from '../redis/redis-connection.js';
 import { RedisKeys } from '../redis/redis-keys.js';
 import type { RedisServers } from '../redis/redis-servers.js';
 import { RedisStore } from '../redis/redis-store.js';
-import { checkServers } from '../redis/server-check.js';
+import { checkServers, COMMANDS, OUTBOUND_COMMANDS } from '../redis/server-check.js';
 import { isCluster, serversOf } from '../redis/servers-of.js';
 import { SlotSplitStore } from '../redis/slot-split-store.js';
 import type { CheckedOptions } from './rate-limit-options.js';
@@ -34,23 +35,34 @@ export async function createStore(options: CheckedOptions): Promise<LimitStore> 
 }
 
 /** Redis that is not there yet does not keep the application from starting; it is checked later. */
-async function startUp(servers: RedisServers, keyPrefix: string): Promise<void> {
+async function startUp(
+  servers: RedisServers,
+  keyPrefix: string,
+  commands: readonly string[],
+): Promise<void> {
   const { client } = servers;
   const check = async () => {
-    for (const warning of await checkServers(servers, keyPrefix)) logger.warn(warning);
+    const warnings = await checkServers(servers, keyPrefix, commands);
+    for (const warning of warnings) logger.warn(warning);
   };
-  await waitForReady(client, START_TIMEOUT_MS);
-  if (servers.whyNotReady() === undefined) await check();
-  else client.once('ready', () => void check());
+  const ready = waitForReady(client, START_TIMEOUT_MS).then(() => {
+    if (servers.whyNotReady() === undefined) return check();
+    client.once('ready', () => void check());
+    return undefined;
+  });
+  // Together no longer than that: a server may hang right after it was ready.
+  await Promise.race([ready, pause(START_TIMEOUT_MS, undefined, { ref: false })]);
 }
 
 async function shared(
   source: RedisSource,
   local: LimitStore,
-  { keyPrefix, deadlineMs, onStoreFailure, localShare, denyCache }: CheckedOptions,
+  options: CheckedOptions,
 ): Promise<LimitStore> {
+  const { deadlineMs, onStoreFailure, localShare, denyCache, outbound } = options;
   const nowMs = () => performance.now();
   const client = connect(source);
+  const keyPrefix = prefixOf(source) + options.keyPrefix;
   const servers = serversOf(client);
   const keys = new RedisKeys(keyPrefix);
   const deadline = new Deadline(deadlineMs, nowMs);
@@ -66,6 +78,6 @@ async function shared(
   if (isCluster(client)) {
     store = new SlotSplitStore(store, (limit) => servers.slotOf(keys.nameOf(limit)));
   }
-  await startUp(servers, keyPrefix);
+  await startUp(servers, keyPrefix, outbound ? [...COMMANDS, ...OUTBOUND_COMMANDS] : COMMANDS);
   return denyCache ? new DenyCache(store, () => performance.now() * 1_000) : store;
 }

@@ -35,9 +35,12 @@ export class TimedLeaseKeeper implements LeaseKeeper, OnApplicationShutdown {
     this.#held.delete(lease);
   }
 
-  onApplicationShutdown(): void {
-    this.#held.clear();
+  /** What is still held is given back, so that whoever starts next need not wait for leases to end. */
+  async onApplicationShutdown(): Promise<void> {
     this.#stop();
+    const held = [...this.#held];
+    this.#held.clear();
+    await Promise.allSettled(held.map((lease) => lease.release()));
   }
 
   #start(intervalMs: number): void {

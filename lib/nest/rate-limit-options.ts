@@ -9,6 +9,7 @@ import type { RedisSource } from '../redis/connect.js';
 import { DEFAULT_KEY_PREFIX } from '../redis/redis-keys.js';
 import { DEFAULT_MAX_LIMITS } from '../memory/memory-store.js';
 import type { OutboundOptions } from './outbound-options.js';
+import { redisMistake } from './redis-mistake.js';
 
 /** What happens to a request in which the resolver finds no key. */
 export type MissingKeyPolicy = 'ip' | 'deny' | 'skip';
@@ -130,7 +131,10 @@ const CHECKS: {
 } = {
   plans: [isRecord, 'an object of plans by name'],
   registry: [(value) => value instanceof PlanRegistry, 'a PlanRegistry'],
-  redis: [isRedisSource, 'a URL, options of ioredis, nodes of a cluster or an ioredis client'],
+  redis: [
+    (value) => redisMistake(value) === undefined,
+    'a URL, options of ioredis, nodes of a cluster or an ioredis client',
+  ],
   keyPrefix: [
     (value) => typeof value === 'string' && /^[\w.:-]{1,100}$/.test(value),
     'letters, digits, "_", ".", ":" or "-"',
@@ -196,13 +200,11 @@ function checkOption(name: string, value: unknown): void {
   const [accepts, expected] = CHECKS[name as keyof RateLimitOptions];
   if (accepts(value)) return;
   // Never the value of a secret, not even a wrong one; a URL can hold a password.
-  const secret = name === 'keySecret' || name === 'redis';
-  throw new InvalidOptionError(name, expected, secret ? typeof value : value);
-}
-
-function isRedisSource(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length > 0;
-  return typeof value === 'string' ? /^rediss?:\/\//.test(value) : isRecord(value);
+  if (name === 'redis') {
+    const mistake = redisMistake(value)!;
+    throw new RateLimitError('INVALID_OPTION', `Option "redis" must be ${expected}: ${mistake}`);
+  }
+  throw new InvalidOptionError(name, expected, name === 'keySecret' ? typeof value : value);
 }
 
 function isRecord(value: unknown): boolean {

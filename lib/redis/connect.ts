@@ -32,6 +32,10 @@ const SAFE: RedisOptions = {
   // How long a server that does not take part in closing holds it up.
   disconnectTimeout: 100,
   lazyConnect: false,
+  // What another use of the same client may have wanted, and ours cannot live with.
+  stringNumbers: false,
+  role: 'master',
+  keyPrefix: '',
   retryStrategy: () => 50,
   reconnectOnError: (error) => /^(READONLY|MASTERDOWN|LOADING)/.test(error.message),
 };
@@ -59,11 +63,12 @@ const SAFE_CLUSTER: ClusterOptions = {
   maxRedirections: 4,
   clusterRetryStrategy: () => 100,
   lazyConnect: false,
+  keyPrefix: '',
 };
 
 /** Opens a connection of our own, with options that make its failures short. */
 export function connect(source: RedisSource): RedisClient {
-  if (typeof source === 'string') return new Redis(source, SAFE);
+  if (typeof source === 'string') return new Redis(withoutUnsafe(source), SAFE);
   if (isList(source)) return connectCluster(source, {});
   if ('isCluster' in source) return connectLike(source);
   if ('nodes' in source) {
@@ -71,6 +76,23 @@ export function connect(source: RedisSource): RedisClient {
     return connectCluster(nodes, options);
   }
   return connectServer(source);
+}
+
+/** What ioredis would put before every key; ours are named in full. */
+export function prefixOf(source: RedisSource): string {
+  if (typeof source === 'string' || isList(source)) return '';
+  const { keyPrefix, redisOptions } = ('isCluster' in source ? source.options : source) as {
+    readonly keyPrefix?: string;
+    readonly redisOptions?: { readonly keyPrefix?: string };
+  };
+  return keyPrefix ?? redisOptions?.keyPrefix ?? '';
+}
+
+/** Options in the query of a URL count before those in the code. */
+function withoutUnsafe(source: string): string {
+  const url = new URL(source);
+  for (const option of [...Object.keys(SAFE), 'commandTimeout']) url.searchParams.delete(option);
+  return url.href;
 }
 
 /** Until the connection is usable, or the time is over: an application starts without Redis, too. */
@@ -93,12 +115,20 @@ function connectLike(client: RedisClient): RedisClient {
 }
 
 function connectServer(options: RedisOptions): Redis {
-  return new Redis({ ...options, ...SAFE, ...(options.sentinels ? SAFE_SENTINEL : {}) });
+  return new Redis({ ...safely(options), ...(options.sentinels ? SAFE_SENTINEL : {}) });
 }
 
 function connectCluster(nodes: readonly ClusterNode[], options: ClusterOptions): Cluster {
-  const redisOptions = { ...options.redisOptions, ...SAFE };
+  const redisOptions = safely(options.redisOptions ?? {});
   return new Cluster([...nodes], { ...options, ...SAFE_CLUSTER, redisOptions });
+}
+
+/** Options that are safe, whatever they were. */
+function safely(options: RedisOptions): RedisOptions {
+  const safe = { ...options, ...SAFE };
+  // It would also bound the handshake, and a client that never gets through it is no use.
+  delete safe.commandTimeout;
+  return safe;
 }
 
 function isList(source: RedisSource): source is readonly ClusterNode[] {

@@ -13,6 +13,8 @@ const UNREADABLE = 2;
 
 const KINDS = { 'token-bucket': 1, 'sliding-window': 2, concurrency: 3 } as const;
 const MODES = { take: 0, peek: 1, reserve: 2 } as const;
+/** In place of a wait. */
+const [NEVER_WAIT, NOT_OURS] = [-1, -2];
 const NUMBERS_PER_LIMIT = 3;
 const NUMBERS_PER_GATE = 5;
 
@@ -33,6 +35,10 @@ export interface DecideMessage {
 /** A key that holds something that is not ours: that key's problem, not the server's. */
 export class UnreadableKeyError extends Error {
   override readonly name = 'UnreadableKeyError';
+
+  constructor(readonly plan: string) {
+    super(`A key of plan "${plan}" holds something that is not a limit of ours.`);
+  }
 }
 
 /**
@@ -73,7 +79,7 @@ export function decode(questions: readonly Question[], reply: unknown): (Decisio
     const gate = inquiry.gate && gateViewOf(numbers, at);
     if (gate) at += NUMBERS_PER_GATE;
     for (const limit of inquiry.limits) {
-      const waitUs = numbers[at]! < 0 ? NEVER : numbers[at]!;
+      const waitUs = numbers[at] === NEVER_WAIT ? NEVER : numbers[at]!;
       const [remaining, resetUs] = [numbers[at + 1]!, numbers[at + 2]!];
       limits.push({
         limit,
@@ -84,13 +90,15 @@ export function decode(questions: readonly Question[], reply: unknown): (Decisio
       });
       at += NUMBERS_PER_LIMIT;
     }
-    if (status === UNREADABLE) {
-      return new UnreadableKeyError('A key holds something that is not a limit of ours.');
-    }
+    if (status === UNREADABLE) return new UnreadableKeyError(unreadablePlan(limits));
     const allowed = status === ALLOWED;
     const decision = { allowed, waitUs: longestWaitUs(limits, allowed), atUs, limits };
     return gate ? withGate(decision, gate) : decision;
   });
+}
+
+function unreadablePlan(limits: readonly LimitDecision[]): string {
+  return limits.find(({ waitUs }) => waitUs === NOT_OURS)?.limit.plan.name ?? 'gate';
 }
 
 function areOnlyBuckets(plans: readonly Plan[], questions: readonly Question[]): boolean {

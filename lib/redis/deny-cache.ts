@@ -44,7 +44,8 @@ export class DenyCache extends LimitStore {
 
   override decide(inquiry: Inquiry): Awaitable<Decision> {
     const askedUs = this.nowUs();
-    const denial = inquiry.mode === 'take' ? this.#find(inquiry, askedUs) : undefined;
+    const isPlain = inquiry.mode === 'take' && inquiry.gate === undefined;
+    const denial = isPlain ? this.#find(inquiry, askedUs) : undefined;
     if (denial) return again(denial, askedUs);
     const deciding = this.store.decide(inquiry);
     return isPending(deciding)

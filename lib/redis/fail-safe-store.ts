@@ -38,7 +38,7 @@ export interface FailSafeOptions {
 const GATE_PLAN = definePlan('gate', '1/s');
 
 /** Failures of a script or of what it found under a key; the server itself is well. */
-const FAULTS_OF_A_KEY = /^(WRONGTYPE|ERR user_script|ERR Error running script)/;
+const FAULTS_OF_A_KEY = /^(WRONGTYPE|ERR user_script)/;
 
 /**
  * Bounds what a failing store can do to callers: none waits once a server is known to be down, and
@@ -48,6 +48,7 @@ export class FailSafeStore extends LimitStore {
   readonly #breakers = new Map<string, Breaker>();
   readonly #shares = new WeakMap<Plan, Plan>();
   readonly #owed = new OwedReleases();
+  #isClosed = false;
 
   constructor(
     private readonly store: LimitStore,
@@ -68,7 +69,7 @@ export class FailSafeStore extends LimitStore {
       },
       (error: unknown) => {
         this.#judge(error, first);
-        this.#takeBackLease(inquiry);
+        this.#oweLease(inquiry);
         return this.#decideWithout(inquiry);
       },
     );
@@ -79,7 +80,7 @@ export class FailSafeStore extends LimitStore {
     // A turn comes back where it was booked; in the other place it would be a gift.
     const failure = returned.kind === 'cancel' ? returned.decision.failure : undefined;
     const atHome = failure === 'local' || returned.kind !== 'cancel';
-    const locally = atHome && (await this.local.giveBack(returned));
+    const locally = atHome && (await this.local.giveBack(this.#shareOfReturn(returned)));
     const first = limitsOf(returned)[0];
     if (failure !== undefined || !first) return locally;
     if (!this.#isReachable(first)) {
@@ -111,6 +112,9 @@ export class FailSafeStore extends LimitStore {
 
   override async reset(limits: readonly Limit[]): Promise<void> {
     await this.local.reset(limits);
+    if (limits[0] && !this.#isReachable(limits[0])) {
+      throw new Error('The limits were not reset, because Redis does not answer.');
+    }
     await this.store.reset(limits);
   }
 
@@ -161,6 +165,7 @@ export class FailSafeStore extends LimitStore {
   }
 
   override async close(): Promise<void> {
+    this.#isClosed = true;
     for (const breaker of this.#breakers.values()) breaker.stop();
     await this.store.close();
   }
@@ -177,6 +182,7 @@ export class FailSafeStore extends LimitStore {
 
   /** Where nothing is in trouble, which server it is need not be found out. */
   #isReachable(limit: Limit): boolean {
+    if (this.#isClosed) return false;
     const obstacle = this.connection.whyNotReady();
     if (obstacle === undefined && this.#breakers.size === 0) return true;
     const node = this.connection.nodeOf(limit);
@@ -187,9 +193,9 @@ export class FailSafeStore extends LimitStore {
   }
 
   #succeed(limit: Limit): void {
-    if (this.#owed.size > 0) this.#payBack();
-    if (this.#breakers.size === 0) return;
+    if (this.#owed.size === 0 && this.#breakers.size === 0) return;
     const node = this.connection.nodeOf(limit);
+    this.#payBack(node);
     // An open one is closed by its probe alone.
     if (this.#breakers.get(node)?.isOpen === false) this.#breakers.delete(node);
   }
@@ -208,7 +214,7 @@ export class FailSafeStore extends LimitStore {
       onUp: (downMs, decidedWithout) => {
         this.#breakers.delete(node);
         listener.onUp(node, downMs, decidedWithout);
-        this.#payBack();
+        this.#payBack(node);
       },
       nowMs,
     });
@@ -222,9 +228,9 @@ export class FailSafeStore extends LimitStore {
 
   /** A fault of one key says nothing about the server, or one poisoned key would end all limits. */
   #judge(error: unknown, limit: Limit): void {
-    const { message } = error as Error;
-    if (error instanceof UnreadableKeyError || FAULTS_OF_A_KEY.test(message)) {
-      this.options.listener.onUnreadable(limit.plan.name);
+    const plan = error instanceof UnreadableKeyError ? error.plan : limit.plan.name;
+    if (error instanceof UnreadableKeyError || FAULTS_OF_A_KEY.test((error as Error).message)) {
+      this.options.listener.onUnreadable(plan);
       return;
     }
     const node = this.connection.nodeOf(limit);
@@ -233,23 +239,36 @@ export class FailSafeStore extends LimitStore {
     if (opened || error instanceof MalformedReplyError) this.connection.reconnect(node);
   }
 
-  /** The acquire may be carried out after all, later: it is given back when the store answers again. */
-  #takeBackLease({ limits, leaseId }: Inquiry): void {
-    const lent = limits.filter(({ plan }) => plan.kind === 'concurrency');
-    if (lent.length > 0) this.#owed.add({ leaseId, limits: lent }, this.options.nowMs());
+  /**
+   * The acquire may be carried out after all, later: it is given back when the store answers again,
+   * unless somebody holds the lease because it was granted in this process instead.
+   */
+  #oweLease({ limits, leaseId }: Inquiry): void {
+    const lent = limits.filter(
+      ({ plan }) => plan.kind === 'concurrency' && this.#policyOf(plan) !== 'local',
+    );
+    this.#oweRelease(leaseId, lent);
   }
 
   #owe(returned: Return): void {
     if (returned.kind === 'refund') return;
-    const limits = limitsOf(returned).filter(({ plan }) => plan.kind === 'concurrency');
-    if (limits.length === 0) return;
-    this.#owed.add({ leaseId: returned.leaseId, limits }, this.options.nowMs());
+    const lent = limitsOf(returned).filter(({ plan }) => plan.kind === 'concurrency');
+    this.#oweRelease(returned.leaseId, lent);
   }
 
-  /** What cannot be given back now either is owed again. */
-  #payBack(): void {
-    for (const lease of this.#owed.take(this.options.nowMs())) {
-      void this.giveBack({ kind: 'release', ...lease });
+  #oweRelease(leaseId: string, limits: readonly Limit[]): void {
+    if (limits.length === 0) return;
+    const node = this.connection.nodeOf(limits[0]!);
+    this.#owed.add(node, { leaseId, limits }, this.options.nowMs());
+  }
+
+  /** Only where they were taken: what this process lent meanwhile is not meant. */
+  #payBack(node: string): void {
+    for (const owed of this.#owed.take(node, this.options.nowMs())) {
+      const { leaseId, limits } = owed.lease;
+      Promise.resolve(this.store.giveBack({ kind: 'release', leaseId, limits })).catch(() =>
+        this.#owed.addAgain(owed),
+      );
     }
   }
 
@@ -267,7 +286,17 @@ export class FailSafeStore extends LimitStore {
 
   async #decideLocally(inquiry: Inquiry, limits: readonly Limit[]): Promise<Decision> {
     const shares = limits.map((limit) => ({ ...limit, plan: this.#shareOf(limit.plan) }));
-    return { ...(await this.local.decide({ ...inquiry, limits: shares })), failure: 'local' };
+    const decision = await this.local.decide({ ...inquiry, limits: shares });
+    // Told of the limits that were asked for: shares are nobody else's business.
+    const told = decision.limits.map((one, i) => ({ ...one, limit: limits[i]! }));
+    return { ...decision, limits: told, failure: 'local' };
+  }
+
+  #shareOfReturn(returned: Return): Return {
+    const shareOf = (limit: Limit) => ({ ...limit, plan: this.#shareOf(limit.plan) });
+    if (returned.kind !== 'cancel') return { ...returned, limits: returned.limits.map(shareOf) };
+    const limits = returned.decision.limits.map((one) => ({ ...one, limit: shareOf(one.limit) }));
+    return { ...returned, decision: { ...returned.decision, limits } };
   }
 
   #policyOf(plan: Plan): FailurePolicy {

@@ -58,5 +58,6 @@ export function decodeGateNews(text: string): { key: string; state: GateState } 
   const match = /^((?:\d{1,16} ){6})(.+)$/s.exec(text);
   if (!match) return undefined;
   const numbers = match[1]!.trim().split(' ').map(Number);
+  if (!numbers.every(Number.isSafeInteger)) return undefined;
   return { key: match[2]!, state: decodeGateState(numbers) };
 }

@@ -30,5 +30,7 @@ export function reasonOf(error: unknown): string {
   if (/^(Stream isn't writeable|Connection is closed|Cluster isn't ready)/.test(message)) {
     return NO_CONNECTION;
   }
-  return String(message).split(/[:'"]/)[0]!.slice(0, 80);
+  return String(message)
+    .split(/[:"]|\s'/)[0]!
+    .slice(0, 80);
 }

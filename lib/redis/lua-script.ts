@@ -1,9 +1,12 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import type { RedisServers } from './redis-servers.js';
 
 /** How often a server that keeps forgetting is told again, within one call. */
 const MAX_TIMES_TOLD = 3;
 const MAX_TICKET = 2 ** 31;
+
+/** One row of numbers for all scripts and connections of the process, beginning anywhere. */
+let lastTicket = randomInt(MAX_TICKET);
 
 /** An answer that is not of the form a script promises: not ours, or not in step. */
 export class MalformedReplyError extends Error {
@@ -16,23 +19,23 @@ export class MalformedReplyError extends Error {
  */
 export class LuaScript {
   readonly #sha: string;
-  #ticket = 0;
 
   constructor(readonly source: string) {
     this.#sha = createHash('sha1').update(source).digest('hex');
   }
 
-  /** The answer, without the number that shows that it is the answer to this very question. */
+  /** The answer, `length` elements, without the number that shows that it is the answer to this very question. */
   async run(
     servers: RedisServers,
     keys: readonly string[],
     args: readonly ScriptArgument[],
+    length?: number,
   ): Promise<unknown[]> {
-    const ticket = (this.#ticket = (this.#ticket + 1) % MAX_TICKET);
+    const ticket = (lastTicket = (lastTicket + 1) % MAX_TICKET);
     for (let told = 0; ; told++) {
       try {
         const asking = servers.client.evalsha(this.#sha, keys.length, ...keys, ...args, ticket);
-        return withoutTicket(await asking, ticket);
+        return withoutTicket(await asking, ticket, length);
       } catch (error) {
         if (!isUnknownScript(error) || told === MAX_TIMES_TOLD) throw error;
       }
@@ -46,8 +49,9 @@ export class LuaScript {
 export type ScriptArgument = string | number;
 
 /** A socket that lost or gained a reply hands every later one to the wrong caller. */
-function withoutTicket(reply: unknown, ticket: number): unknown[] {
-  if (!Array.isArray(reply) || reply[0] !== ticket) {
+function withoutTicket(reply: unknown, ticket: number, length: number | undefined): unknown[] {
+  const isOurs = Array.isArray(reply) && reply[0] === ticket;
+  if (!isOurs || (length !== undefined && reply.length !== length + 1)) {
     throw new MalformedReplyError('Redis answered another question.');
   }
   return reply.slice(1);

@@ -24,14 +24,16 @@ export const DECIDE = `--[[
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
     out, blocks in a row,
-    and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
+    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, ceil = KEYS, ARGV, math.ceil
 
 local BUCKET, LEASES = 1, 3
 local PEEK, RESERVE = 1, 2
-local NEVER = -1
+local NEVER, UNREADABLE = -1, -2
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+local LONGEST = 630720000000000
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
@@ -76,7 +78,9 @@ end
 -- Until a bucket holds the cost: solved, then settled with the comparison that will admit it.
 local function bucket_wait(p, tokens, since, need)
   if need > quota[p] then return NEVER end
-  local due = since + ceil((need - EPSILON - tokens) * b[p] / a[p])
+  local missing = (need - EPSILON - tokens) * b[p] / a[p]
+  if missing > LONGEST then return LONGEST end
+  local due = since + ceil(missing)
   if due <= now then due = now + 1 end
   while tokens_at(p, tokens, since, due) + EPSILON < need do due = due + 1 end
   while due > now + 1 and tokens_at(p, tokens, since, due - 1) + EPSILON >= need do due = due - 1 end
@@ -214,6 +218,7 @@ local function answer_bucket(i, p)
   -- Rounded by \`%\`, down and up: calls of math.floor and math.ceil cost more than the rest of this.
   left = left - left % 1
   local missing = (level[i] - quota[p]) * b[p] / a[p]
+  if missing < -LONGEST then missing = -LONGEST end
   return left > 0 and left or 0, missing % 1 - missing
 end
 
@@ -274,7 +279,7 @@ local function decide(first, limit_count, mode, longest, lease_id, probe_length)
     wait[i], stepped[i] = 0, false
     if not read[i](i, p, KEYS[first + i], lease_id) then
       readable = false
-      level[i], start[i], current[i], previous[i] = 0, now, 0, 0
+      wait[i], level[i], start[i], current[i], previous[i] = UNREADABLE, 0, now, 0, 0
     end
     local w = wait[i]
     admits[i] = w == 0 or (mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest)
@@ -341,7 +346,7 @@ export const DECIDE_BUCKETS = `--[[
 
   Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
-    and for each limit: wait in microseconds (-1 never), what remains, microseconds until all is back
+    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 
   x % 1 - x is -floor(x): it rounds -x up, and is several times cheaper than calling math.ceil.
 ]]
@@ -349,7 +354,9 @@ local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.u
 local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber
 
 local PEEK, RESERVE = '1', '2'
-local NEVER = -1
+local NEVER, UNREADABLE = -1, -2
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+local LONGEST = 630720000000000
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
@@ -388,9 +395,10 @@ while arg <= arg_count do
     for i = 1, limit_count do
       local full, a, b, need = quota[i], refill[i], period[i], cost[i]
       local tokens, since, expires, held_quota = full, now, 0, full
+      local unreadable = false
       local held = pcall('HMGET', KEYS[first + i], 't', 'ts', 'v', 'x')
       if held.err or (held[3] and held[3] ~= SCHEMA) then
-        readable = false
+        readable, unreadable = false, true
       else
         local t, ts, x = held[1], held[2], held[4]
         -- Anything that is not a number as we write it is taken for nothing, and written anew.
@@ -410,7 +418,7 @@ while arg <= arg_count do
       local tokens_now = tokens
       if now > since then tokens_now = tokens + (now - since) * a / b end
       if tokens_now > full then tokens_now = full end
-      level[i], expiry[i], wait[i], books[i] = tokens_now, expires, 0, true
+      level[i], expiry[i], wait[i], books[i] = tokens_now, expires, unreadable and UNREADABLE or 0, true
 
       if tokens_now + EPSILON < need then
         local waits = NEVER
@@ -418,13 +426,14 @@ while arg <= arg_count do
           -- Solved, then settled with the comparison that will admit it.
           local missing = (tokens - need + EPSILON) * b / a
           local due = since + (missing % 1 - missing)
+          if missing < -LONGEST then due, tokens = now + LONGEST, full end
           if due <= now then due = now + 1 end
           while true do
             local then_tokens = due > since and tokens + (due - since) * a / b or tokens
             if then_tokens + EPSILON >= need or then_tokens >= full then break end
             due = due + 1
           end
-          while due > now + 1 do
+          while due > now + 1 and missing >= -LONGEST do
             local then_tokens = due - 1 > since and tokens + (due - 1 - since) * a / b or tokens
             if then_tokens + EPSILON < need then break end
             due = due - 1
@@ -464,6 +473,7 @@ while arg <= arg_count do
         end
       end
       local left, missing = tokens + EPSILON, (tokens - full) * b / a
+      if missing < -LONGEST then missing = -LONGEST end
       out[size + 1] = wait[i]
       out[size + 2] = left >= 1 and left - left % 1 or 0
       out[size + 3] = missing % 1 - missing
@@ -724,7 +734,8 @@ local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >
 if changed or event == BLOCK then
   local text = {}
   for i = 1, 6 do text[i] = string.format('%.0f', state[i]) end
-  call('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
+  -- Who may not publish still shares what is stored.
+  redis.pcall('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
 end
 table.insert(state, 1, tonumber(ARGV[13]))
 return state
@@ -755,7 +766,8 @@ if ARGV[2] == '1' and version == tonumber(ARGV[3]) then
   call('HSET', KEYS[1], 'n', version, 'text', text)
 end
 if version > 0 then call('PEXPIRE', KEYS[1], ARGV[1]) end
-if replaced == 1 then call('PUBLISH', ARGV[5], version .. ' ' .. ARGV[6]) end
+-- Who may not publish still shares what is stored.
+if replaced == 1 then redis.pcall('PUBLISH', ARGV[5], version .. ' ' .. ARGV[6]) end
 return { tonumber(ARGV[7]), replaced, version, text }
 `;
 

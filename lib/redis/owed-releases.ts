@@ -3,29 +3,44 @@ import type { HeldLease } from '../core/limit-store.js';
 /** Leases that are remembered; beyond that, slots come back when their lease ends. */
 const MAX_OWED = 10_000;
 
+/** A lease that has to be given back, to which server, and until when that is of any use. */
+export interface OwedRelease {
+  readonly node: string;
+  readonly lease: HeldLease;
+  readonly endsMs: number;
+}
+
 /**
- * Leases that have to be given back as soon as the store answers again: released while it did not, or
- * asked for and never heard of.
+ * Leases that have to be given back as soon as their server answers again: released while it did not,
+ * or asked for and never heard of.
  */
 export class OwedReleases {
-  readonly #owed = new Map<string, HeldLease & { readonly endsMs: number }>();
+  readonly #nodes = new Map<string, OwedRelease[]>();
+  #size = 0;
 
   get size(): number {
-    return this.#owed.size;
+    return this.#size;
   }
 
-  add(lease: HeldLease, nowMs: number): void {
-    this.#owed.set(lease.leaseId, { ...lease, endsMs: nowMs + longestLeaseMs(lease) });
-    if (this.#owed.size <= MAX_OWED) return;
-    const [oldest] = this.#owed.keys();
-    this.#owed.delete(oldest!);
+  add(node: string, lease: HeldLease, nowMs: number): void {
+    this.addAgain({ node, lease, endsMs: nowMs + longestLeaseMs(lease) });
   }
 
-  /** All that have not ended by themselves meanwhile; they are owed no longer. */
-  take(nowMs: number): HeldLease[] {
-    const due = [...this.#owed.values()].filter(({ endsMs }) => endsMs > nowMs);
-    this.#owed.clear();
-    return due;
+  addAgain(owed: OwedRelease): void {
+    if (this.#size >= MAX_OWED) return;
+    const ofNode = this.#nodes.get(owed.node);
+    if (ofNode) ofNode.push(owed);
+    else this.#nodes.set(owed.node, [owed]);
+    this.#size++;
+  }
+
+  /** What is owed to a server and has not ended by itself meanwhile; it is owed no longer. */
+  take(node: string, nowMs: number): OwedRelease[] {
+    const ofNode = this.#nodes.get(node);
+    if (!ofNode) return [];
+    this.#nodes.delete(node);
+    this.#size -= ofNode.length;
+    return ofNode.filter(({ endsMs }) => endsMs > nowMs);
   }
 }
 

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { Gate } from '../core/gate.js';
 import type { Limit } from '../core/limit-store.js';
 
@@ -13,7 +13,13 @@ const PLAIN = /^[\w.:@/+=~,-]{1,120}$/;
  * plans of one key share a slot of a cluster, and callers have no say in which one.
  */
 export class RedisKeys {
-  constructor(private readonly prefix: string = DEFAULT_KEY_PREFIX) {}
+  readonly #process = randomUUID();
+
+  constructor(
+    private readonly prefix: string = DEFAULT_KEY_PREFIX,
+    /** Channels are shared by all databases of a server, keys are not. */
+    private readonly database = 0,
+  ) {}
 
   nameOf(limit: Limit): string {
     return this.#name(limit, tagOf(limit.key));
@@ -43,12 +49,17 @@ export class RedisKeys {
 
   /** Where changes of notices are told. */
   get noticeChannel(): string {
-    return `${this.prefix}:notices`;
+    return `${this.prefix}:notices:${this.database}`;
   }
 
   /** Where changes of gates are told. */
   get gateChannel(): string {
-    return `${this.prefix}:gates`;
+    return `${this.prefix}:gates:${this.database}`;
+  }
+
+  /** Where this process hears itself. */
+  get echoChannel(): string {
+    return `${this.prefix}:echo:${this.#process}`;
   }
 
   #name({ plan }: Limit, tag: string): string {

@@ -47,15 +47,21 @@ export class RedisStore extends LimitStore {
   readonly #deadline: Deadline | undefined;
   readonly #nowUs: (() => number) | undefined;
   readonly #coalescer: Coalescer<Question, Decision>;
-  readonly #subscriptions = new Subscriptions(() => this.servers.subscriber());
+  readonly #subscriptions: Subscriptions;
 
   constructor(
     private readonly servers: RedisServers,
     options: RedisStoreOptions = {},
   ) {
     super();
-    this.#keys = new RedisKeys(options.keyPrefix);
+    const { db } = servers.client.options as { readonly db?: number };
+    this.#keys = new RedisKeys(options.keyPrefix, db);
     this.#deadline = options.deadline;
+    this.#subscriptions = new Subscriptions(
+      () => servers.subscriber(),
+      (channel) => servers.client.publish(channel, ''),
+      this.#keys.echoChannel,
+    );
     this.#nowUs = options.nowUs;
     this.#coalescer = new Coalescer((questions) => this.#decideTogether(questions));
     // So that the first call of each need not find out that the server has to be told.
@@ -80,7 +86,7 @@ export class RedisStore extends LimitStore {
       args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
     }
     if (keys.length === 0) return false;
-    const [changed] = await this.#run(this.#giveBack, keys, args);
+    const [changed] = await this.#run(this.#giveBack, keys, args, 1);
     return changed !== 0;
   }
 
@@ -93,7 +99,7 @@ export class RedisStore extends LimitStore {
         args.push(leaseId, rateOf(limit.plan)[0]);
       }
     }
-    const renewed = keys.length > 0 ? await this.#run(this.#renew, keys, args) : [];
+    const renewed = keys.length > 0 ? await this.#run(this.#renew, keys, args, keys.length) : [];
     let at = 0;
     return leases.map(({ limits }) =>
       renewed.slice(at, (at += limits.length)).every((held) => held === 1),
@@ -154,7 +160,7 @@ export class RedisStore extends LimitStore {
 
   async #atNotice(name: string, what: ScriptArgument[]): Promise<PostedNotice> {
     const args = [NOTICE_LIFE_MS, ...what, this.#keys.noticeChannel, name];
-    const reply = await this.#run(this.#notice, [this.#keys.noticeOf(name)], args);
+    const reply = await this.#run(this.#notice, [this.#keys.noticeOf(name)], args, 3);
     const [posted, version, text] = reply as [number, number, string];
     return { posted: posted === 1, version, text };
   }
@@ -165,8 +171,13 @@ export class RedisStore extends LimitStore {
     return decode(questions, await this.#run(script, keys, args));
   }
 
-  #run(script: LuaScript, keys: string[], args: ScriptArgument[]): Promise<unknown[]> {
-    return this.#within(script.run(this.servers, keys, args));
+  #run(
+    script: LuaScript,
+    keys: string[],
+    args: ScriptArgument[],
+    length?: number,
+  ): Promise<unknown[]> {
+    return this.#within(script.run(this.servers, keys, args, length));
   }
 
   /** One bound for all that travels together: each on its own would cost every decision a promise. */

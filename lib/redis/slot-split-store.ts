@@ -128,16 +128,12 @@ export class SlotSplitStore extends LimitStore {
     return merge(inquiry, [denial, ...seen]);
   }
 
-  /** Without an answer nothing is known to have been taken, and the decision lists no limits. */
-  async #undo({ mode, leaseId }: Inquiry, decision: Decision): Promise<void> {
-    if (mode === 'reserve') {
-      await this.store.giveBack({ kind: 'cancel', decision, leaseId });
-      return;
-    }
-    const charged = decision.limits.filter(({ admits }) => admits).map(({ limit }) => limit);
-    const lent = charged.filter(({ plan }) => plan.kind === 'concurrency');
-    await this.store.giveBack({ kind: 'refund', limits: charged });
-    await this.store.giveBack({ kind: 'release', limits: lent, leaseId });
+  /**
+   * As a turn that is not used: what has been refilled since does not come twice, and what was not
+   * taken, because there was no answer, is not given.
+   */
+  async #undo({ leaseId }: Inquiry, decision: Decision): Promise<void> {
+    await this.store.giveBack({ kind: 'cancel', decision, leaseId });
   }
 
   async #peek(inquiry: Inquiry, groups: readonly (readonly Limit[])[]): Promise<Decision> {

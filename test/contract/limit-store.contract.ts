@@ -151,6 +151,16 @@ export function limitStoreContract(
       },
     );
 
+    it('tells a wait also when a plan became so slow that its queue would take centuries', async () => {
+      const fast = limit(definePlan('slowing', { capacity: 1_000, tokensPerSecond: 1_000 }), 1_000);
+      for (let i = 0; i < 3_600; i++) await reserve([fast], 3_600_000_000);
+      const slow = limit(definePlan('slowing', '1/day'));
+      const decision = await take([slow]);
+      expect(decision).toMatchObject({ allowed: false, waitUs: 630_720_000_000_000 });
+      const window = limit(definePlan('beside', { limit: 5, windowMs: 1_000 }));
+      expect((await take([window, slow])).waitUs).toBe(630_720_000_000_000);
+    });
+
     it('waits for the slowest of those that deny', async () => {
       const slow = limit(definePlan('slow', { capacity: 1, tokensPerSecond: 1 }));
       const fast = limit(definePlan('fast', { capacity: 1, tokensPerSecond: 10 }));

@@ -143,7 +143,10 @@ describeWithServers('native server', 'a slot on Redis', () => {
     });
 
     afterEach(async () => {
+      await expectAllKeysExpire(admin);
       await app.close();
+      // What was held is given back with the application, and the next look needs something to see.
+      await admin.set('seen', 'so', 'EX', 60);
     });
 
     it.each(['ends', 'fails', 'is left by its client'] as const)(
