@@ -1,4 +1,7 @@
-/** The direction of imports: core <- memory, redis <- nest <- index. test/architecture.spec.ts runs it. */
+/**
+ * The direction of imports: core <- memory, redis, files <- outbound, gateway <- nest <- index.
+ * test/architecture.spec.ts runs it.
+ */
 const PURE_LIBRARIES = '^(ipaddr\\.js|(node:)?(crypto|net|async_hooks)$)|node_modules/ipaddr\\.js';
 
 module.exports = {
@@ -35,11 +38,25 @@ module.exports = {
       },
     },
     {
-      name: 'outbound-imports-core',
+      name: 'files-imports-core',
+      severity: 'error',
+      from: { path: '^lib/files' },
+      to: { pathNot: ['^lib/(core|files)', '^(node:)?(fs(/promises)?|path|timers)$'] },
+    },
+    {
+      name: 'outbound-imports-core-and-files',
       severity: 'error',
       from: { path: '^lib/outbound' },
       to: {
-        pathNot: ['^lib/(core|outbound)', '^(node:)?(crypto|events|fs|net|path|perf_hooks|url)'],
+        pathNot: ['^lib/(core|files|outbound)', '^(node:)?(crypto|events|net|perf_hooks|url)$'],
+      },
+    },
+    {
+      name: 'gateway-imports-core-and-files',
+      severity: 'error',
+      from: { path: '^lib/gateway' },
+      to: {
+        pathNot: ['^lib/(core|files|gateway)', '^(node:)?(crypto|events|net|perf_hooks|url)$'],
       },
     },
     {

@@ -1,60 +1,22 @@
-import * as fs from 'node:fs';
-import {
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type {
-  OutboundFileWatcher as Watcher,
-  OutboundFileWatcherOptions,
-} from '../../lib/outbound/outbound-file-watcher.js';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { OutboundFileWatcher } from '../../lib/outbound/outbound-file-watcher.js';
 import { until } from '../redis/until.mjs';
 
-/** Whether the system refuses to watch a folder, as it does when there are too many. */
-let watchingFails: 'no' | 'at once' | 'later' = 'no';
-const watch = ((...parameters: Parameters<typeof fs.watch>) => {
-  if (watchingFails === 'at once') throw new Error('ENOSPC');
-  const watcher = fs.watch(...parameters);
-  if (watchingFails === 'later') {
-    watcher.close();
-    setImmediate(() => watcher.emit('error', new Error('EMFILE')));
-  }
-  return watcher;
-}) as typeof fs.watch;
-jest.unstable_mockModule('node:fs', () => ({ ...fs, watch }));
-const { OutboundFileWatcher } = await import('../../lib/outbound/outbound-file-watcher.js');
-
-jest.setTimeout(40_000);
-
-/** A file of rules that differs from others by its rate. */
 const rules = (rate: number) =>
   `{"version":"1.0","default_config":{"requests_per_second":${rate},"burst_capacity":1}}`;
-const NO_POLLING = { debounceMs: 20, pollMs: 600_000 };
-const QUICK_POLLING = { debounceMs: 20, pollMs: 20 };
 
 describe('watching a file of rules', () => {
   let folder: string;
   let path: string;
-  let watcher: Watcher | undefined;
-  /** What the listener heard: rates and errors. */
-  let heard: (number | string)[];
-  let refused: number | undefined;
+  let watcher: OutboundFileWatcher | undefined;
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'outbound-watch-'));
     path = join(folder, 'rates.json');
     writeFileSync(path, rules(1));
-    heard = [];
-    refused = undefined;
-    watchingFails = 'no';
   });
 
   afterEach(() => {
@@ -62,199 +24,29 @@ describe('watching a file of rules', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  function start(options: OutboundFileWatcherOptions, file = path) {
-    const listener = {
-      onChange: ({ default: rule }: { default?: { requestsPerSecond: number } }) => {
-        if (rule?.requestsPerSecond === refused) throw new Error('refused by the listener');
-        heard.push(rule!.requestsPerSecond);
+  it('tells the options of the rules, and why a file has none', async () => {
+    const heard: unknown[] = [];
+    const told = (count: number) => until('the listener', () => heard.length >= count, 15_000);
+    watcher = new OutboundFileWatcher(
+      path,
+      {
+        onChange: (options) => heard.push(options),
+        onError: ({ name, message }) => heard.push(`${name}: ${message}`),
       },
-      onError: (error: Error) => heard.push(error.message),
-    };
-    watcher = new OutboundFileWatcher(file, listener, options);
-    return watcher.start();
-  }
-
-  const hearing = (expected: (number | string)[]) =>
-    until('the listener', () => heard.length >= expected.length, 15_000)
-      .catch(() => undefined)
-      .then(() => expect(heard).toEqual(expected));
-
-  /** Long enough for a look at the file, had there been a reason. */
-  const stillHearing = async (expected: (number | string)[]) => {
-    await sleep(100);
-    expect(heard).toEqual(expected);
-  };
-
-  function replace(text: string): void {
-    writeFileSync(`${path}.new`, text);
-    renameSync(`${path}.new`, path);
-  }
-
-  it('starts with what it says', async () => {
-    await expect(start(NO_POLLING)).resolves.toEqual({
-      default: { requestsPerSecond: 1, burstCapacity: 1 },
-    });
-    await stillHearing([]);
-  });
-
-  it('tells each change of one that is written to', async () => {
-    await start(NO_POLLING);
+      { debounceMs: 20, pollMs: 20 },
+    );
+    const options = (rate: number) => ({ default: { requestsPerSecond: rate, burstCapacity: 1 } });
+    await expect(watcher.start()).resolves.toEqual(options(1));
     writeFileSync(path, rules(2));
-    await hearing([2]);
-    writeFileSync(path, rules(3));
-    await hearing([2, 3]);
-  });
-
-  it('tells each change of one that is replaced', async () => {
-    await start(NO_POLLING);
-    replace(rules(2));
-    await hearing([2]);
-    replace(rules(3));
-    await hearing([2, 3]);
-  });
-
-  it('tells each swap of the links that Kubernetes makes', async () => {
-    const mount = (version: number) => {
-      mkdirSync(join(folder, `..v${version}`));
-      writeFileSync(join(folder, `..v${version}`, 'rates.json'), rules(version));
-      symlinkSync(`..v${version}`, join(folder, '..data_tmp'));
-      renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
-      rmSync(join(folder, `..v${version - 1}`), { recursive: true, force: true });
-    };
+    await told(1);
+    writeFileSync(path, '{"version":7}');
+    await told(2);
     rmSync(path);
-    mount(1);
-    symlinkSync(join('..data', 'rates.json'), path);
-    await start(NO_POLLING);
-    mount(2);
-    await hearing([2]);
-    mount(3);
-    await hearing([2, 3]);
-  });
-
-  it('tells a change behind a link', async () => {
-    const elsewhere = mkdtempSync(join(tmpdir(), 'outbound-elsewhere-'));
-    const target = join(elsewhere, 'target.json');
-    writeFileSync(target, rules(1));
-    rmSync(path);
-    symlinkSync(target, path);
-    await start(QUICK_POLLING);
-    writeFileSync(target, rules(22));
-    await hearing([22]);
-    writeFileSync(target, rules(333));
-    await hearing([22, 333]);
-    rmSync(elsewhere, { recursive: true });
-  });
-
-  it('tells many writes in a row as one', async () => {
-    await start({ ...NO_POLLING, debounceMs: 500 });
-    for (let rate = 2; rate <= 20; rate++) {
-      writeFileSync(path, rules(rate));
-      await sleep(2);
-    }
-    await hearing([20]);
-    await stillHearing([20]);
-  });
-
-  it('does not speak of the same content again', async () => {
-    await start(NO_POLLING);
-    writeFileSync(path, rules(1));
-    replace(rules(1));
-    utimesSync(path, 1, 1);
-    await stillHearing([]);
-  });
-
-  it('tells a bad content once, and a good one unless it is in force', async () => {
-    await start(NO_POLLING);
-    const problem = `${path}: Expected \`version\` to be "1.0", got undefined.`;
-    writeFileSync(path, '{}');
-    await hearing([problem]);
-    replace('{}');
-    await stillHearing([problem]);
-    replace(rules(2));
-    await hearing([problem, 2]);
-    replace('{}');
-    await hearing([problem, 2, problem]);
-    replace(rules(2));
-    await stillHearing([problem, 2, problem]);
-    replace(rules(3));
-    await hearing([problem, 2, problem, 3]);
-  });
-
-  it('tells once that it is gone, and hears of it when it comes back', async () => {
-    await start(QUICK_POLLING);
-    rmSync(folder, { recursive: true });
-    const problem = `${path}: cannot be read (ENOENT).`;
-    await hearing([problem]);
-    await stillHearing([problem]);
-    mkdirSync(folder);
-    writeFileSync(path, rules(2));
-    await hearing([problem, 2]);
-  });
-
-  it('keeps the rules in force when the listener refuses', async () => {
-    await start(NO_POLLING);
-    refused = 2;
-    writeFileSync(path, rules(2));
-    await hearing(['refused by the listener']);
-    replace(rules(1));
-    await stillHearing(['refused by the listener']);
-    replace(rules(3));
-    await hearing(['refused by the listener', 3]);
-  });
-
-  it.each(['at once', 'later'] as const)(
-    'looks by itself where watching fails %s',
-    async (when) => {
-      watchingFails = when;
-      await start(QUICK_POLLING);
-      await sleep(30);
-      writeFileSync(path, rules(22));
-      await hearing([22]);
-    },
-  );
-
-  it('is over once it is closed', async () => {
-    await start(QUICK_POLLING);
-    writeFileSync(path, rules(2));
-    watcher!.close();
-    await stillHearing([]);
-    writeFileSync(path, rules(3));
-    await stillHearing([]);
-    watcher!.close();
-  });
-
-  it('is over even for a look that is under way', async () => {
-    for (let round = 0; round < 40; round++) {
-      await start({ ...NO_POLLING, debounceMs: 1 });
-      writeFileSync(path, rules(round + 2));
-      const heardBefore = heard.length;
-      await sleep(round % 4);
-      watcher!.close();
-      const heardAtClose = heard.length;
-      await sleep(5);
-      expect(heard).toHaveLength(heardAtClose);
-      expect(heardAtClose - heardBefore).toBeLessThanOrEqual(1);
-    }
-  });
-
-  it('does not begin with a file that cannot be used', async () => {
-    writeFileSync(path, '{}');
-    await expect(start(QUICK_POLLING)).rejects.toThrow('Expected `version` to be "1.0"');
-    writeFileSync(path, rules(2));
-    await stillHearing([]);
-    await expect(start(NO_POLLING, join(folder, 'missing.json'))).rejects.toThrow('ENOENT');
-    await expect(start(NO_POLLING, join(folder, 'no', 'folder.json'))).rejects.toThrow('ENOENT');
-  });
-
-  it('keeps no process alive', async () => {
-    const link = join(folder, 'link.json');
-    symlinkSync('rates.json', link);
-    const holding = () =>
-      process.getActiveResourcesInfo().filter((kind) => /^(FSEvent|Stat|Timeout)/.test(kind));
-    const before = holding();
-    await start({ debounceMs: 60_000, pollMs: 60_000 }, link);
-    writeFileSync(link, rules(2));
-    await sleep(20);
-    expect(holding()).toEqual(before);
+    await told(3);
+    expect(heard).toEqual([
+      options(2),
+      `InvalidOutboundFileError: ${path}: Expected \`version\` to be "1.0", got 7.`,
+      `InvalidOutboundFileError: ${path}: cannot be read (ENOENT).`,
+    ]);
   });
 });
