@@ -74,6 +74,28 @@ export type { Classifier } from './outbound/classifiers.js';
 export { parseRetryAfter } from './outbound/retry-after.js';
 export { normalizeDomain } from './outbound/domain-name.js';
 
+// Standing in front of others
+export { GatewayLimiter } from './gateway/gateway-limiter.js';
+export type {
+  GatewayChange,
+  GatewayEvents,
+  GatewayTarget,
+  LevelUse,
+  RouteExplanation,
+} from './gateway/gateway-limiter.js';
+export { GatewayAnswer } from './gateway/gateway-answer.js';
+export type { GatewayDenial } from './gateway/gateway-answer.js';
+export type { Level, Resource } from './gateway/gateway-levels.js';
+export type { LimitSource } from './gateway/cascade.js';
+export type {
+  GatewayBackend,
+  GatewayConfig,
+  GatewayRoute,
+  LevelLimits,
+} from './gateway/gateway-config.js';
+export type { GatewayFileOptions, GatewayOptions } from './nest/gateway-options.js';
+export { limitConnections } from './nest/limit-connections.js';
+
 // Stores
 export { LimitStore } from './core/limit-store.js';
 export type {
@@ -110,6 +132,8 @@ export {
   WaitAbortedError,
   WaitTimedOutError,
 } from './outbound/outbound-errors.js';
+export { InvalidGatewayConfigError } from './gateway/gateway-config.js';
+export { InvalidGatewayFileError } from './gateway/gateway-file.js';
 export { InvalidDomainError } from './outbound/domain-name.js';
 export { InvalidDomainRuleError } from './outbound/outbound-rules.js';
 export { InvalidOutboundFileError } from './outbound/outbound-file.js';

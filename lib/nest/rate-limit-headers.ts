@@ -13,6 +13,11 @@ export interface ToldHeaders {
   legacyRemaining: number;
 }
 
+/** Nothing was told yet. */
+export function newToldHeaders(): ToldHeaders {
+  return { policy: '', state: '', legacyRemaining: Number.POSITIVE_INFINITY };
+}
+
 const TIMELESS = -1;
 
 /**

@@ -8,6 +8,7 @@ import { PlanRegistry } from '../core/plan-registry.js';
 import type { RedisSource } from '../redis/connect.js';
 import { DEFAULT_KEY_PREFIX } from '../redis/redis-keys.js';
 import { DEFAULT_MAX_LIMITS } from '../memory/memory-store.js';
+import type { GatewayOptions } from './gateway-options.js';
 import type { OutboundOptions } from './outbound-options.js';
 import { redisMistake } from './redis-mistake.js';
 
@@ -99,6 +100,8 @@ export interface RateLimitOptions {
   readonly problemDetails?: boolean;
   /** What your own calls to others are kept to. */
   readonly outbound?: OutboundOptions;
+  /** What requests on their way to other services are kept to: a configuration, or its file. */
+  readonly gateway?: GatewayOptions;
 }
 
 /** Options with every default filled in. */
@@ -162,6 +165,7 @@ const CHECKS: {
   ],
   problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
   outbound: [isRecord, 'an object of outbound options'],
+  gateway: [isRecord, 'the configuration of a gateway, or { file }'],
 };
 
 /** Checks the options and fills in the defaults. Mistakes are errors here, before anything runs. */

@@ -1,6 +1,5 @@
-import type { ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { isPending } from '../core/awaitable.js';
 import type { Awaitable } from '../core/awaitable.js';
@@ -20,6 +19,7 @@ import type { HeaderMemo, SetHeader, ToldHeaders } from './rate-limit-headers.js
 import { writeHeaders } from './rate-limit-headers.js';
 import type { CheckedOptions } from './rate-limit-options.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
+import { releaseWhenDone } from './release-when-done.js';
 
 /** What is known of a request after the first enforcement point has seen it. */
 interface RequestState extends ToldHeaders {
@@ -194,32 +194,4 @@ function referenceTo(
   tokens: number,
 ): PlanReference {
   return { plan: link.plan, key: chain.routePrefix + key, tokens: link.tokens ?? tokens };
-}
-
-/**
- * Gives the slots back once, however the exchange ends: answered, failed, streamed to its end, or
- * left by the client. The socket is listened to as well: a pipelined response that still waits for
- * its turn hears nothing when the client goes.
- */
-function releaseWhenDone(lease: Lease, response: unknown): void {
-  const raw = (response as { raw?: ServerResponse }).raw ?? (response as ServerResponse);
-  const { socket } = raw.req;
-  const release = () => {
-    raw.off('finish', release).off('close', release);
-    socket.off('close', release);
-    lease.release().catch(reportLostRelease);
-  };
-  if (raw.closed || raw.writableFinished || socket.destroyed) {
-    release();
-    return;
-  }
-  raw.once('finish', release).once('close', release);
-  socket.once('close', release);
-}
-
-/** Nobody waits for a release, so nobody else would hear of it. The slot comes back in time. */
-function reportLostRelease(error: Error): void {
-  new Logger('RateLimit').warn(
-    `A slot could not be given back, its lease will end: ${error.message}`,
-  );
 }

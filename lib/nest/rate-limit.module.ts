@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { DynamicModule, NestModule, OnApplicationShutdown } from '@nestjs/common';
+import type {
+  DynamicModule,
+  MiddlewareConsumer,
+  NestModule,
+  OnApplicationShutdown,
+} from '@nestjs/common';
 import { Inject, Module } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../core/errors.js';
@@ -11,7 +16,12 @@ import { PlanRegistry } from '../core/plan-registry.js';
 import { RateLimiter } from '../core/rate-limiter.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
+import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { createStore } from './create-store.js';
+import { Gateway } from './gateway.js';
+import { GatewayClients } from './gateway-clients.js';
+import { GatewayUpgrades } from './gateway-upgrades.js';
+import { GatewayMiddleware } from './gateway.middleware.js';
 import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { LayeredPlanRegistry } from './layered-plan-registry.js';
@@ -72,6 +82,14 @@ import { checkOptions } from './rate-limit-options.js';
       useFactory: ({ throttler }: Outbound) => throttler,
       inject: [Outbound],
     },
+    {
+      provide: Gateway,
+      useFactory: gatewayFor,
+      inject: [CHECKED_OPTIONS, LimitStore, TimedLeaseKeeper],
+    },
+    { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
+    GatewayClients,
+    GatewayUpgrades,
     TimedLeaseKeeper,
     HandlerChainsReader,
     RateLimitEnforcer,
@@ -87,6 +105,7 @@ import { checkOptions } from './rate-limit-options.js';
     RateLimitEnforcer,
     OutboundLimiter,
     AdaptiveThrottler,
+    GatewayLimiter,
   ],
 })
 export class RateLimitModule
@@ -112,8 +131,9 @@ export class RateLimitModule
   }
 
   /** Runs before the routes are made, which is when Nest takes down the order of the guards. */
-  configure(): void {
+  configure(consumer: MiddlewareConsumer): void {
     this.guard.goFirst();
+    if (this.options.gateway) consumer.apply(GatewayMiddleware).forRoutes('{*path}');
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -147,6 +167,14 @@ function writtenPlans({ plans, registry }: CheckedOptions): InMemoryPlanRegistry
 
 function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): PlanRegistry {
   return registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
+}
+
+function gatewayFor(
+  { gateway }: CheckedOptions,
+  store: LimitStore,
+  keeper: TimedLeaseKeeper,
+): Promise<Gateway> {
+  return Gateway.start(gateway, store, keeper);
 }
 
 function outboundFor(

@@ -25,7 +25,7 @@ import { bootApp, closeApps, fakeIntervals, startApp } from '../support/http-app
 const OPTION_NAMES =
   '"plans", "registry", "redis", "keyPrefix", "deadlineMs", "onStoreFailure", "localShare", ' +
   '"denyCache", "store", "clock", "maxLimits", "keyResolvers", "onMissingKey", ' +
-  '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "outbound"';
+  '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "outbound", "gateway"';
 
 @Controller()
 class BareController {

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
+import type { LeaseKeeper } from '../core/lease.js';
+import type { LimitStore } from '../core/limit-store.js';
+import { WatchedFile } from '../files/watched-file.js';
+import { checkGatewayConfig } from '../gateway/check-gateway-config.js';
+import type { GatewayConfig } from '../gateway/gateway-config.js';
+import { gatewayFileFormat } from '../gateway/gateway-file.js';
+import type { GatewayChange } from '../gateway/gateway-limiter.js';
+import { GatewayLimiter } from '../gateway/gateway-limiter.js';
+import type { YamlPackage } from '../gateway/yaml-text.js';
+import type { GatewayOptions } from './gateway-options.js';
+
+const logger = new Logger('RateLimit');
+
+/** The gateway side of an application, put together. */
+export class Gateway implements OnApplicationShutdown {
+  readonly limiter: GatewayLimiter;
+  #file: WatchedFile<GatewayConfig> | undefined;
+
+  private constructor(config: GatewayConfig, store: LimitStore, keeper: LeaseKeeper) {
+    const ties = { store, keeper, newLeaseId: randomUUID };
+    this.limiter = new GatewayLimiter(checkGatewayConfig(config), ties);
+    this.limiter.events.on('change', (change) => this.#log(change));
+  }
+
+  /** Reads the configuration. A bad one keeps the application from starting. */
+  static async start(
+    options: GatewayOptions | undefined,
+    store: LimitStore,
+    keeper: LeaseKeeper,
+  ): Promise<Gateway> {
+    if (options === undefined) return new Gateway({}, store, keeper);
+    if (!('file' in options)) return new Gateway(options, store, keeper).#begin();
+    const format = gatewayFileFormat(await yamlPackage());
+    const made: { gateway?: Gateway } = {};
+    const file = new WatchedFile(options.file, format, {
+      onChange: (config) => void made.gateway?.limiter.changeConfig(checkGatewayConfig(config)),
+      onError: ({ message }) => logger.error(`The gateway stays as it is: ${message}`),
+    });
+    const gateway = new Gateway(await file.start(), store, keeper);
+    made.gateway = gateway;
+    if (options.watch === false) file.close();
+    else gateway.#file = file;
+    return gateway.#begin();
+  }
+
+  onApplicationShutdown(): void {
+    this.#file?.close();
+    this.limiter.stop();
+  }
+
+  async #begin(): Promise<this> {
+    await this.limiter.start();
+    return this;
+  }
+
+  #log({ level, id, difference, tooManyConnections }: GatewayChange): void {
+    const name = id === '' ? level : `${level} "${id}"`;
+    logger.log(`Limits of the ${name} changed: ${difference.join(', ')}.`);
+    if (tooManyConnections === 0) return;
+    logger.warn(
+      `The ${name} has ${tooManyConnections} connections more than it may have from now on: they ` +
+        'stay, and new ones are refused until enough have ended.',
+    );
+  }
+}
+
+/** Optional: files in JSON can be read without it. */
+async function yamlPackage(): Promise<YamlPackage | undefined> {
+  try {
+    return await import('yaml');
+  } catch {
+    return undefined;
+  }
+}
