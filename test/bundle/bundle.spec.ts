@@ -4,20 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { describeWithServers } from '../support/describe-with-servers.js';
+import type { Farm } from '../support/redis-servers.js';
+import { createFarm } from '../support/redis-servers.js';
 
-interface Farm {
-  single(): Promise<{ url: string }>;
-  stop(): Promise<void>;
-}
-
-const FARM: string = '../redis/farm.mjs';
-const { createFarm } = (await import(FARM)) as { createFarm: () => Farm };
 const BUNDLE = join(import.meta.dirname, 'bundle.mjs');
 
 const run = promisify(execFile);
 
-describe('an application that is bundled into one file', () => {
+describeWithServers('native server', 'an application that is bundled into one file', () => {
   let farm: Farm;
   let folder: string;
   let url: string;

@@ -1,18 +1,12 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
 import { serversOf } from '../../lib/redis/servers-of.js';
+import { describeWithServers } from '../support/describe-with-servers.js';
+import { createFarm } from '../support/redis-servers.js';
 import type { Flooded } from './flooders.js';
 import { Flooders } from './flooders.js';
-
-interface Farm {
-  single(): Promise<{ url: string }>;
-  stop(): Promise<void>;
-}
-
-const FARM: string = '../redis/farm.mjs';
-const { createFarm } = (await import(FARM)) as { createFarm: () => Farm };
 
 const PROCESSES = 8;
 const SECOND_US = 1_000_000;
@@ -34,7 +28,7 @@ function expectDecidedByRedis(flooded: readonly Flooded[]): void {
   expect([...reasons].sort()).toEqual(['ALLOWED', 'LIMIT_EXCEEDED']);
 }
 
-describe('eight processes on one Redis', () => {
+describeWithServers('native server', 'eight processes on one Redis', () => {
   const farm = createFarm();
   let client: Redis;
   let flooders: Flooders;
