@@ -8,6 +8,9 @@ export default async function globalSetup() {
   const { program } = farm;
   remember(program);
   console.log(`\nRedis: ${program.version} (${program.from})`);
+  if (!program.isNative) {
+    console.log('Suites that need a native server are skipped; in CI they fail.');
+  }
   const [single, cluster, sentinel] = await Promise.all([
     farm.single(['--enable-debug-command', 'yes']),
     program.isNative ? farm.cluster() : undefined,
