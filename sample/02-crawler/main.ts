@@ -45,7 +45,8 @@ async function lead(): Promise<void> {
   clearInterval(timer);
   draw();
   for (const site of sites) site.stop();
-  finish(sites, ledger);
+  if (AS_JSON) console.log(figuresOf(startedMs, sites, ledger));
+  else console.table(totalsOf(sites, ledger));
 }
 
 /** Deals out the pages, like cards. */
@@ -68,9 +69,12 @@ function lineOf({ domain, perSecond }: Site, ledger: Ledger): Line {
   };
 }
 
-function finish(sites: readonly Site[], ledger: Ledger): void {
-  const totals = Object.fromEntries(sites.map(({ domain }) => [domain, ledger.totals(domain)]));
-  if (!AS_JSON) return console.table(totals);
+function totalsOf(sites: readonly Site[], ledger: Ledger) {
+  return Object.fromEntries(sites.map(({ domain }) => [domain, ledger.totals(domain)]));
+}
+
+function figuresOf(startedMs: number, sites: readonly Site[], ledger: Ledger): string {
+  const totals = totalsOf(sites, ledger);
   const visits = Object.fromEntries(sites.map((site) => [site.domain, site.visits]));
-  console.log(JSON.stringify({ workers: WORKERS, totals, visits, news: ledger.news }));
+  return JSON.stringify({ workers: WORKERS, startedMs, totals, visits, news: ledger.news });
 }
