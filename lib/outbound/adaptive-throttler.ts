@@ -54,8 +54,13 @@ export interface ThrottleEvents {
   recovered: [{ readonly domain: string }];
 }
 
-/** The end of one cooldown is computed a little differently wherever it is heard of. */
-const SAME_END_MS = 50;
+/**
+ * The end of one cooldown is computed a little differently whenever it is heard of, and answers that
+ * were on their way together each prolong it a little: all of that is the same cooldown.
+ */
+const SAME_END_MS = 1_000;
+/** So many blocks in a row never come. */
+const NEVER_ENOUGH_BLOCKS = Number.MAX_SAFE_INTEGER;
 
 /**
  * Makes all workers pause together when a domain pushes back. Three blocks in a row shut the domain
@@ -83,9 +88,8 @@ export class AdaptiveThrottler {
     const state = counts ? await this.#block(known, options) : await this.#look(known);
     const { taskId } = options;
     const event = { domain: known.name, type: blockType, taskId, consecutiveBlocks: state.blocks };
-    this.events.emit('block', event);
-    if (state.changed) known.throttleStats.recordCooldown(Math.round(state.cooldownUs / 1_000));
-    this.hear(known, state);
+    tell(() => this.events.emit('block', event));
+    this.#hearOwn(known, state);
     const throttle = throttleStateOf(state);
     const { cooldownMs } = throttle;
     return { ...throttle, shouldSleep: cooldownMs > 0, sleepMs: cooldownMs };
@@ -93,8 +97,12 @@ export class AdaptiveThrottler {
 
   /** Makes no calls for a while, because the domain said that it would refuse them. */
   async pause(domain: string, milliseconds: number): Promise<void> {
+    if (!(milliseconds > 0)) return;
     const known = this.book.use(domain);
-    this.hear(known, await this.#block(known, { retryAfterMs: milliseconds }));
+    this.#hearOwn(
+      known,
+      await this.#block(known, { retryAfterMs: milliseconds }, NEVER_ENOUGH_BLOCKS),
+    );
   }
 
   /** Counts a success, which forgets earlier blocks. Costs nothing while there are none. */
@@ -121,29 +129,45 @@ export class AdaptiveThrottler {
 
   /** Hears how a gate is, from the store or from other processes; the same news may come twice. */
   hear(domain: Domain, state: GateState): void {
-    const { name, queue } = domain;
-    const cooldownMs = Math.ceil(state.cooldownUs / 1_000);
+    domain.blocks = state.blocks;
+    // Those who wait come first; whoever is only told may take its time.
+    domain.queue?.hear(state);
+    this.#tellOf(domain, state);
+  }
+
+  /** What a report of this process came to. */
+  #hearOwn(domain: Domain, state: GateState): void {
+    if (state.changed) domain.throttleStats.recordCooldown(Math.round(state.cooldownUs / 1_000));
+    this.hear(domain, state);
+  }
+
+  #tellOf(domain: Domain, { blocks, cooldownUs }: GateState): void {
+    const { name } = domain;
+    const cooldownMs = Math.ceil(cooldownUs / 1_000);
     const endsMs = this.book.nowMs() + cooldownMs;
     if (cooldownMs > 0 && endsMs > domain.cooldownEndsMs + SAME_END_MS) {
       domain.cooldownEndsMs = endsMs;
-      this.events.emit('cooldown', { domain: name, cooldownMs, consecutiveBlocks: state.blocks });
+      const event = { domain: name, cooldownMs, consecutiveBlocks: blocks };
+      tell(() => this.events.emit('cooldown', event));
     }
-    if (state.blocks === 0 && domain.cooldownEndsMs > 0 && cooldownMs === 0) {
+    if (blocks === 0 && domain.cooldownEndsMs > 0 && cooldownMs === 0) {
       domain.cooldownEndsMs = 0;
-      this.events.emit('recovered', { domain: name });
+      tell(() => this.events.emit('recovered', { domain: name }));
     }
-    domain.blocks = state.blocks;
-    queue?.hear(state);
   }
 
-  #block(domain: Domain, { retryAfterMs = 0, permit }: BlockOptions) {
-    const { minCooldownMs, maxCooldownMs, blocksToCooldown, maxRetryAfterMs } = domain.throttle;
+  #block(
+    domain: Domain,
+    { retryAfterMs = 0, permit }: BlockOptions,
+    threshold = domain.throttle.blocksToCooldown,
+  ) {
+    const { minCooldownMs, maxCooldownMs, maxRetryAfterMs } = domain.throttle;
     const cooldownMs = minCooldownMs + this.random() * (maxCooldownMs - minCooldownMs);
     const askedMs = retryAfterMs > 0 ? Math.min(retryAfterMs, maxRetryAfterMs) : 0;
     return this.store.changeGate({
       kind: 'block',
       ...this.#base(domain),
-      threshold: blocksToCooldown,
+      threshold,
       cooldownUs: Math.round(cooldownMs * 1_000),
       retryAfterUs: Math.round(askedMs * 1_000),
       generation: permit?.generation,
@@ -160,6 +184,15 @@ export class AdaptiveThrottler {
       bucket: limits.bucket,
       memoryUs: throttle.memoryMs * 1_000,
     };
+  }
+}
+
+/** A listener that throws must not undo what happened, nor cost a caller the answer that it got. */
+function tell(emit: () => void): void {
+  try {
+    emit();
+  } catch (error) {
+    process.emitWarning(`A listener of AdaptiveThrottler.events threw: ${String(error)}`);
   }
 }
 

@@ -12,6 +12,9 @@ export class FakeTicker implements Ticker {
   readonly clock = new FakeClock(1_000_000_000);
   readonly #timers = new Set<Timer>();
 
+  /** `settle` waits for everything that happens without time passing. */
+  constructor(private readonly settle: () => Promise<unknown> = () => nextTurn()) {}
+
   /** Timers that are running. */
   get timers(): number {
     return this.#timers.size;
@@ -30,16 +33,16 @@ export class FakeTicker implements Ticker {
   /** Lets time pass; everything that is due on the way happens at its time. */
   async advance(milliseconds: number): Promise<void> {
     const endMs = this.nowMs() + milliseconds;
-    await nextTurn();
+    await this.settle();
     for (;;) {
       const next = [...this.#timers].sort((one, other) => one.atMs - other.atMs)[0];
       if (!next || next.atMs > endMs) break;
       this.#timers.delete(next);
       this.clock.advanceMs(Math.max(0, next.atMs - this.nowMs()));
       next.wake();
-      await nextTurn();
+      await this.settle();
     }
     this.clock.advanceMs(endMs - this.nowMs());
-    await nextTurn();
+    await this.settle();
   }
 }
