@@ -10,7 +10,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import type { GateState } from '../../lib/core/gate.js';
+import type { GateState, GateWatch } from '../../lib/core/gate.js';
 import type { LimitStore } from '../../lib/core/limit-store.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import type { BlockOptions, ThrottleState } from '../../lib/outbound/adaptive-throttler.js';
@@ -574,6 +574,11 @@ describe.each(Object.entries(STORES))('cooling down %s', (_name, createStore) =>
       expect(await block(1, { retryAfterMs: 1_000 })).toMatchObject({ cooldownMs: 45_000 });
     });
 
+    it('does not keep the third block from counting when it says nothing', async () => {
+      await block(2);
+      expect(await block(1, { retryAfterMs: Number.NaN })).toMatchObject({ cooldownMs: 45_000 });
+    });
+
     it('makes that of the third block longer', async () => {
       await block(2);
       expect(await block(1, { retryAfterMs: 50_000 })).toMatchObject({ cooldownMs: 50_000 });
@@ -821,7 +826,28 @@ describe.each(Object.entries(STORES))('cooling down %s', (_name, createStore) =>
   });
 });
 
+/** Hears nothing of what other processes do. */
+class DeafStore extends SettlingStore {
+  override watchGates(): GateWatch {
+    return { isLive: false, gaps: 0, close: () => undefined };
+  }
+}
+
 describe('cooling down', () => {
+  it('is ended by the call that tries, also where nobody heard that it began', async () => {
+    const shared = new MemoryStore((ticker = new FakeTicker()).clock);
+    const [here, there] = [shared, new DeafStore(shared)].map(
+      (store) => new OutboundStage({ ticker, store }),
+    ) as [OutboundStage, OutboundStage];
+    await there.throttler.recordSuccess('site.example');
+    for (let i = 0; i < 3; i++) await here.throttler.recordBlock('site.example', 'captcha');
+    await ticker.advance(45_000);
+    const permit = await there.limiter.wait('site.example');
+    expect(permit.isProbe).toBe(true);
+    await there.throttler.recordSuccess('site.example', { permit });
+    expect(await here.throttler.state('site.example')).toEqual(NORMAL);
+  });
+
   it('lasts between 30 and 60 s, and never the same', async () => {
     const lengths: number[] = [];
     for (let i = 0; i < 50; i++) {
