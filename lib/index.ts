@@ -109,6 +109,7 @@ export type {
 export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
 export type {
   BlockChange,
+  FreeChange,
   Gate,
   GateChange,
   GateListener,

@@ -82,6 +82,7 @@ describe('the public API', () => {
       'DomainRule',
       'DomainStats',
       'FailurePolicy',
+      'FreeChange',
       'Gate',
       'GateChange',
       'GateListener',

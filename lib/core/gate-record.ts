@@ -13,6 +13,8 @@ export type BucketEffect =
   | { readonly kind: 'none' }
   /** No burst: whatever it held is gone. */
   | { readonly kind: 'empty' }
+  /** Nothing is owed any more: all turns that were booked are void. */
+  | { readonly kind: 'forgive' }
   /** Only so much is still owed, for turns that stay as they are. */
   | { readonly kind: 'owe'; readonly us: number };
 
@@ -65,9 +67,9 @@ export class GateRecord {
   }
 
   /** Many blocks at once are one event: those that come while it is shut do not count. */
-  block(change: BlockChange, nowUs: number): GateState {
-    if (nowUs < this.#untilUs) return this.state(nowUs, this.#prolong(change, nowUs));
-    if (this.#isStale(change.generation)) return this.state(nowUs, false);
+  block(change: BlockChange, nowUs: number): [GateState, BucketEffect] {
+    if (nowUs < this.#untilUs) return [this.state(nowUs, this.#prolong(change, nowUs)), NONE];
+    if (this.#isStale(change.generation)) return [this.state(nowUs, false), NONE];
     this.#blocks++;
     const cooldownUs = this.#blocks >= change.threshold ? change.cooldownUs : 0;
     const shutUs = Math.max(cooldownUs, change.retryAfterUs);
@@ -78,7 +80,7 @@ export class GateRecord {
       this.#plan(nowUs, nowUs);
     }
     this.#keep(change.memoryUs, nowUs);
-    return this.state(nowUs, shutUs > 0);
+    return [this.state(nowUs, shutUs > 0), shutUs > 0 ? { kind: 'forgive' } : NONE];
   }
 
   success(change: SuccessChange, nowUs: number): [GateState, BucketEffect] {

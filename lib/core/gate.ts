@@ -77,8 +77,13 @@ export interface ReplanChange extends GateChangeBase {
   readonly always: boolean;
 }
 
+/** A slot behind the gate is free: whoever waits for one may ask, in all processes alike. */
+export interface FreeChange extends GateChangeBase {
+  readonly kind: 'free';
+}
+
 /** Something that happened to a gate. */
-export type GateChange = BlockChange | SuccessChange | ReplanChange;
+export type GateChange = BlockChange | SuccessChange | ReplanChange | FreeChange;
 
 /** Hears about changes of gates, also those made by other processes. */
 export type GateListener = (key: string, state: GateState) => void;

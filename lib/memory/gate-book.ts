@@ -72,11 +72,13 @@ function apply(
 ): [GateState, BucketEffect] {
   switch (change.kind) {
     case 'block':
-      return [record.block(change, nowUs), { kind: 'none' }];
+      return record.block(change, nowUs);
     case 'success':
       return record.success(change, nowUs);
     case 'replan':
       return record.replan(change, owedUs, nowUs);
+    case 'free':
+      return [record.state(nowUs, true), { kind: 'none' }];
     default:
       return change;
   }

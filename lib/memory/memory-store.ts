@@ -266,6 +266,8 @@ function levelAfter(effect: BucketEffect, level: number, plan: TokenBucketPlan):
       return level;
     case 'empty':
       return Math.min(level, 0);
+    case 'forgive':
+      return Math.max(level, 0);
     case 'owe':
       return (-effect.us * plan.refill) / plan.periodUs;
     default:

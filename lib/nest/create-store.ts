@@ -23,6 +23,9 @@ import { StoreHealthLogger } from './store-health.logger.js';
 /** How long the application waits for Redis at start, so that its first requests are shared. */
 const START_TIMEOUT_MS = 1_000;
 
+/** How long the booking of a turn waits for Redis. */
+const PATIENCE_MS = 1_000;
+
 const logger = new Logger('RateLimit');
 
 /** The store that the options ask for. */
@@ -66,7 +69,8 @@ async function shared(
   const servers = serversOf(client);
   const keys = new RedisKeys(keyPrefix);
   const deadline = new Deadline(deadlineMs, nowMs);
-  const redis = new RedisStore(servers, { keyPrefix, deadline });
+  const patience = new Deadline(Math.max(PATIENCE_MS, deadlineMs), nowMs);
+  const redis = new RedisStore(servers, { keyPrefix, deadline, patience });
   const connection = new RedisConnection(servers, redis, keys);
   const listener = new StoreHealthLogger();
   let store: LimitStore = new FailSafeStore(redis, local, connection, {

@@ -13,6 +13,7 @@ import {
   WaitTimedOutError,
 } from './outbound-errors.js';
 import { AbortBoard } from './abort-board.js';
+import { Pace } from './pace.js';
 import { Permit } from './permit.js';
 import type { Ticker } from './ticker.js';
 import type { Waiter } from './waiter.js';
@@ -70,6 +71,10 @@ export class DomainQueue {
   #isAsking = false;
   #isTrimming = false;
   #isVerifying = false;
+  /** Made when first needed. */
+  #pace: Pace | undefined;
+  /** Until when the next turn has to wait for those before it; 0 when it has not. */
+  #pacedMs = 0;
   #stopTimer: (() => void) | undefined;
   #timerMs = Number.POSITIVE_INFINITY;
 
@@ -169,7 +174,7 @@ export class DomainQueue {
     const booked = this.#turns.length;
     if (this.#isAsking || this.#waiters.length <= booked) return;
     if (this.#shutUntilMs > nowMs) return this.#failHopeless(nowMs);
-    const wanting = this.#scouts ? [this.#waiters[booked]!] : this.#waiters.slice(booked);
+    const wanting = this.#waiters.slice(booked, booked + this.#mostToAsk());
     const inquiries = wanting.map(({ tokens, expiresMs }) =>
       this.#inquiry(tokens, Math.min((expiresMs - nowMs) * 1_000, MAX_WAIT_US)),
     );
@@ -181,6 +186,12 @@ export class DomainQueue {
       (decisions) => this.#settle(wanting, inquiries, decisions, before),
       (error) => this.#fail(wanting, error),
     );
+  }
+
+  /** One to find out; no more than there are slots; else all. */
+  #mostToAsk(): number {
+    if (this.#scouts) return 1;
+    return this.limits.slots?.plan.quota ?? this.#waiters.length;
   }
 
   #inquiry(tokens: number, maxWaitUs: number): Inquiry {
@@ -273,10 +284,23 @@ export class DomainQueue {
     const nowMs = this.ties.ticker.nowMs();
     while (this.#waiters.length > 0 && this.#turns.length > 0 && this.#turns[0]!.atMs <= nowMs) {
       if (this.#mustVerify(this.#turns[0]!, nowMs)) return this.#verify();
+      if (!this.#keepsPace(nowMs)) break;
       this.#letGo();
     }
     this.#expire(nowMs);
     this.#arm();
+  }
+
+  /** Turns that are late because this process was busy do not go all at once. */
+  #keepsPace(nowMs: number): boolean {
+    const plan = this.limits.bucket.plan as TokenBucketPlan;
+    const { tokens } = this.#turns[0]!;
+    this.#pace ??= new Pace(plan, nowMs);
+    const waitMs = this.#pace.waitMs(plan, tokens, nowMs);
+    this.#pacedMs = waitMs > 0 ? nowMs + waitMs : 0;
+    if (waitMs > 0) return false;
+    this.#pace.spend(plan, tokens, nowMs);
+    return true;
   }
 
   /** The first turn to the first in the queue. */
@@ -306,11 +330,19 @@ export class DomainQueue {
   /** A slot that comes back is for whoever waits here. */
   get #leaseTies(): LeaseTies {
     const { store, keeper } = this.ties;
-    const freed = () => {
-      this.#open();
-      this.#ask();
-    };
-    return { store, keeper, onRelease: freed };
+    return { store, keeper, onRelease: () => void this.#tellFree() };
+  }
+
+  /** Told to all processes alike, this one included, or whoever frees a slot would always get it. */
+  async #tellFree(): Promise<void> {
+    const { gate, memoryUs } = this;
+    const { bucket } = this.limits;
+    try {
+      const state = await this.ties.store.changeGate({ kind: 'free', gate, bucket, memoryUs });
+      if (!this.ties.watch.isLive) this.hear(state);
+    } catch {
+      // Whoever waits for a slot tries again soon.
+    }
   }
 
   #mustVerify({ decision, bookedMs, gaps }: Turn, nowMs: number): boolean {
@@ -343,6 +375,7 @@ export class DomainQueue {
   #dispatchVerified(): void {
     const nowMs = this.ties.ticker.nowMs();
     while (this.#waiters.length > 0 && this.#turns.length > 0 && this.#turns[0]!.atMs <= nowMs) {
+      if (!this.#keepsPace(nowMs)) break;
       this.#letGo();
     }
     this.#ask();
@@ -454,11 +487,10 @@ export class DomainQueue {
 
   #nextMs(): number {
     if (this.#waiters.length === 0) return Number.POSITIVE_INFINITY;
-    let nextMs = this.#turns[0]?.atMs ?? Number.POSITIVE_INFINITY;
+    let nextMs = Math.max(this.#turns[0]?.atMs ?? Number.POSITIVE_INFINITY, this.#pacedMs);
     if (this.#waiters.length > this.#turns.length && !this.#isAsking) {
-      if (this.#shutUntilMs > this.ties.ticker.nowMs()) {
-        nextMs = Math.min(nextMs, this.#shutUntilMs);
-      }
+      // Also when it is over by a hair: who was woken too early has not asked yet.
+      if (this.#shutUntilMs > 0) nextMs = Math.min(nextMs, this.#shutUntilMs);
       for (let i = this.#turns.length; i < this.#waiters.length; i++) {
         nextMs = Math.min(nextMs, this.#waiters[i]!.expiresMs);
       }

@@ -4,7 +4,7 @@ import type { ScriptArgument } from './lua-script.js';
 import { MalformedReplyError } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 
-const EVENTS = { block: 1, success: 2, replan: 3 } as const;
+const EVENTS = { block: 1, success: 2, replan: 3, free: 4 } as const;
 const LOOK = 0;
 const NUMBERS = 6;
 
@@ -26,6 +26,7 @@ export function encodeGateChange(
 function detailsOf(change: GateChange | undefined): ScriptArgument[] {
   switch (change?.kind) {
     case undefined:
+    case 'free':
       return ['', 0, 0, 0];
     case 'block': {
       const { generation = '', threshold, cooldownUs, retryAfterUs } = change;

@@ -610,7 +610,7 @@ export const GATE = `--[[
   KEYS[1]  the gate: a hash
   KEYS[2]  the bucket behind it
   ARGV[1]  the time in microseconds, or '' to take the server's
-  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan
+  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 a slot is free
   ARGV[3]  how long the gate remembers, in microseconds
   ARGV[4]  the plan of turns that the request was sent under, or ''
   ARGV[5]  block: how many in a row open a cooldown    new plan: microseconds that are wasted
@@ -629,7 +629,7 @@ export const GATE = `--[[
 ]]
 local call, pack, unpack, ceil, max, min = redis.call, struct.pack, struct.unpack, math.ceil, math.max, math.min
 
-local BLOCK, SUCCESS, PLAN = 1, 2, 3
+local BLOCK, SUCCESS, PLAN, FREE = 1, 2, 3, 4
 local SCHEMA = '1'
 -- Turns due so soon stay as they are: the news may come too late for them.
 local GRACE = 50000
@@ -700,6 +700,8 @@ if event == BLOCK then
     if length > 0 then
       till, opened, probe_till, changed = now + length, now, 0, true
       plan_until(now)
+      -- All turns that were booked are void, and owed no more.
+      if bucket_level() < 0 then set_bucket(0) end
     end
     keep()
   end
@@ -726,6 +728,9 @@ elseif event == PLAN then
     if owed > GRACE then set_bucket(-GRACE * a / b) end
   end
   keep()
+
+elseif event == FREE then
+  changed = true
 end
 
 local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,

@@ -21,6 +21,8 @@ export interface RedisStoreOptions {
   readonly keyPrefix?: string | undefined;
   /** Bounds how long an answer is waited for. */
   readonly deadline?: Deadline | undefined;
+  /** The same for those who are ready to wait for their turn anyway. */
+  readonly patience?: Deadline | undefined;
   /** The time to decide by instead of the server's, in microseconds: for tests. */
   readonly nowUs?: (() => number) | undefined;
 }
@@ -45,6 +47,7 @@ export class RedisStore extends LimitStore {
   readonly #notice = new LuaScript(NOTICE);
   readonly #keys: RedisKeys;
   readonly #deadline: Deadline | undefined;
+  readonly #patience: Deadline | undefined;
   readonly #nowUs: (() => number) | undefined;
   readonly #coalescer: Coalescer<Question, Decision>;
   readonly #subscriptions: Subscriptions;
@@ -57,6 +60,7 @@ export class RedisStore extends LimitStore {
     const { db } = servers.client.options as { readonly db?: number };
     this.#keys = new RedisKeys(options.keyPrefix, db);
     this.#deadline = options.deadline;
+    this.#patience = options.patience ?? options.deadline;
     this.#subscriptions = new Subscriptions(
       () => servers.subscriber(),
       (channel) => servers.client.publish(channel, ''),
@@ -168,7 +172,9 @@ export class RedisStore extends LimitStore {
   async #decideTogether(questions: readonly Question[]): Promise<(Decision | Error)[]> {
     const { keys, args, onlyBuckets } = encode(questions, this.#time());
     const script = onlyBuckets ? this.#decideBuckets : this.#decide;
-    return decode(questions, await this.#run(script, keys, args));
+    const answer = script.run(this.servers, keys, args);
+    const deadline = questions.every(isPatient) ? this.#patience : this.#deadline;
+    return decode(questions, await (deadline ? deadline.within(answer) : answer));
   }
 
   #run(
@@ -188,6 +194,11 @@ export class RedisStore extends LimitStore {
   #time(): string {
     return this.#nowUs === undefined ? '' : String(this.#nowUs());
   }
+}
+
+/** Whoever books ahead would rather hear late than book a turn where others do not see it. */
+function isPatient({ inquiry }: Question): boolean {
+  return inquiry.mode === 'reserve' && inquiry.maxWaitUs > 0;
 }
 
 type Action = readonly [limit: Limit, action: number, dueUs: number];
