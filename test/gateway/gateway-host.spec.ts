@@ -13,6 +13,7 @@ describe('a host', () => {
     ['my_service.internal', 'my_service.internal'],
     ['xn--bcher-kva.example', 'xn--bcher-kva.example'],
     ['BÜCHER.example', 'xn--bcher-kva.example'],
+    ['bücher.example.:80', 'xn--bcher-kva.example'],
     ['a%2Ecom', 'a.com'],
     ['127.0.0.1:80', '127.0.0.1'],
     ['127.1', '127.0.0.1'],

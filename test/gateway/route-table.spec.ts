@@ -103,6 +103,7 @@ describe('the route of a request', () => {
     const long = `/${'x'.repeat(70_000)}/../v1`;
     expect(TABLE.isAmbiguous('api.example.com', long)).toBe(true);
     expect(TABLE.match('api.example.com', long)?.id).toBe('api.example.com');
+    expect(TABLE.isAmbiguous('api.example.com', `/v1/${'x%2f'.repeat(2_000)}`)).toBe(true);
   });
 
   it('is that of a search through all routes', () => {
