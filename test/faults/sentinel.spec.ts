@@ -8,7 +8,7 @@ import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
 import type { Farm, SentinelServers } from '../support/redis-servers.js';
 import { createFarm, until } from '../support/redis-servers.js';
 import { faultReport } from './fault-report.js';
-import { expectHarmless, playUnderLoad, Stage } from './stage.js';
+import { expectHarmless, PATIENT, playUnderLoad, Stage } from './stage.js';
 
 const report = faultReport('Sentinel');
 const DOWN = /^Limits are no longer shared: Redis does not answer \(/;
@@ -43,7 +43,8 @@ describeWithServers('sentinel', 'a master that sentinels watch', () => {
     await stage.end();
   });
 
-  const app = () => stage.app({ name: watched.name, sentinels: watched.nodes });
+  const app = (options = {}) =>
+    stage.app({ name: watched.name, sentinels: watched.nodes }, options);
 
   function adminOf(port: number): Redis {
     let admin = admins.get(port);
@@ -95,7 +96,8 @@ describeWithServers('sentinel', 'a master that sentinels watch', () => {
   });
 
   it('is used on while all sentinels are dead', async () => {
-    const { limiter, lines } = await app();
+    // A connection that is given up for being slow could not be made anew.
+    const { limiter, lines } = await app(PATIENT);
     const outcome = await playUnderLoad(limiter, {
       name: 'all sentinels are killed',
       strike: () => Promise.all(watched.sentinels.map((sentinel) => sentinel.kill())),

@@ -117,7 +117,8 @@ const PLAYS: readonly [name: string, play: (scene: Scene) => Play][] = [
     ({ admin }) => ({
       strike: () => admin.call('ACL', 'SETUSER', 'default', '-hset'),
       heal: () => admin.call('ACL', 'SETUSER', 'default', '+hset'),
-      reason: /The user executing the script|NOPERM/,
+      // As Redis 7.0 says it, and as later ones do.
+      reason: /The user executing the script|ACL failure in script/,
     }),
   ],
   [
