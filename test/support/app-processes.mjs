@@ -13,10 +13,11 @@ const DIES_WITH_PARENT = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'KILL', 
  * Boots `RateLimitModule.forRoot(options)` in a process and waits until it is up. The answer has
  * `call(method, ...args)`, which calls the limiter there ('allow', 'acquire', …; a lease is named by
  * the `id` in the answer of 'acquire', for 'release', 'renew' and 'isHeld'), `kill(signal)` and `end()`.
+ * Another script may answer to other methods.
  */
-export async function startApp(options) {
+export async function startApp(options, script = SCRIPT) {
   const argument = JSON.stringify({ lib: compileLib(), options });
-  const [command, ...rest] = [...DIES_WITH_PARENT, process.execPath, SCRIPT, argument];
+  const [command, ...rest] = [...DIES_WITH_PARENT, process.execPath, script, argument];
   const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const waiting = new Map();
   let calls = 0;
