@@ -30,7 +30,7 @@ it.each(Array.from({ length: 12 }, (_, i) => i * 0.000_3))(
   'still has a timer after one that came %d ms early',
   async (early) => {
     const ticker = new RealisticTicker();
-    const store = new MemoryStore(ticker.clock as never);
+    const store = new MemoryStore(ticker.clock);
     const options = {
       ticker: ticker as never,
       store,
