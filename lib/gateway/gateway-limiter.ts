@@ -105,6 +105,14 @@ export class GatewayLimiter {
     return this.#state.match(host, path)?.route.id;
   }
 
+  /**
+   * Whether servers would read the path differently, and so find different routes: such a request
+   * could choose whose limits count, and is better refused.
+   */
+  isAmbiguous(host: string | undefined, path: string): boolean {
+    return this.#state.isAmbiguous(host, path);
+  }
+
   /** Counts a request against every limit of requests. */
   tryAcquire(target: GatewayTarget): Promise<GatewayAnswer> {
     return this.#decide(target, (limit) => limit.resource === 'qps');

@@ -51,6 +51,11 @@ export class GatewayState {
     return route && this.#routes.get(route.id);
   }
 
+  /** Whether servers would read the path differently, and so find different routes. */
+  isAmbiguous(host: string | undefined, path: string): boolean {
+    return this.#table.isAmbiguous(host, path);
+  }
+
   /** The limits of a request that is on no route, or names its backend itself. */
   prepareFor(routeId: string | undefined, backend: string | undefined): PreparedRoute {
     const known = routeId === undefined ? undefined : this.#routes.get(routeId);

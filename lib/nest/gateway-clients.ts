@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Injectable } from '@nestjs/common';
+import { BadRequestException, Injectable } from '@nestjs/common';
 import { isPending } from '../core/awaitable.js';
 import type { RequestSource } from '../core/keys/key-resolver.js';
 import { resolveKey } from '../core/keys/key-resolver.js';
@@ -25,7 +25,9 @@ export class GatewayClients {
 
   targetOf(request: FrameworkRequest): GatewayTarget {
     const host = request.hostname ?? request.headers.host;
-    const routeId = this.gateway.match(host, request.originalUrl ?? request.url ?? '/');
+    const path = request.originalUrl ?? request.url ?? '/';
+    if (this.gateway.isAmbiguous(host, path)) throw new BadRequestException('Ambiguous path.');
+    const routeId = this.gateway.match(host, path);
     return { routeId, clientIp: this.#addressOf(request) };
   }
 

@@ -4,6 +4,7 @@ import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { RequestSource } from '../core/keys/key-resolver.js';
+import type { GatewayAnswer } from '../gateway/gateway-answer.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { GatewayClients } from './gateway-clients.js';
 import { retryAfterSeconds } from './rate-limit-exceeded.exception.js';
@@ -41,6 +42,15 @@ export class GatewayUpgrades implements OnApplicationBootstrap {
     };
   }
 
+  /** Undefined for a request that cannot be told where it goes. */
+  async #enter(request: IncomingMessage & RequestSource): Promise<GatewayAnswer | undefined> {
+    try {
+      return await this.gateway.enter(this.clients.targetOf(request));
+    } catch {
+      return undefined;
+    }
+  }
+
   async #admit(
     request: IncomingMessage & RequestSource,
     socket: Socket,
@@ -48,8 +58,12 @@ export class GatewayUpgrades implements OnApplicationBootstrap {
   ): Promise<void> {
     const ignore = () => undefined;
     socket.on('error', ignore);
-    const answer = await this.gateway.enter(this.clients.targetOf(request));
+    const answer = await this.#enter(request);
     socket.off('error', ignore);
+    if (answer === undefined) {
+      socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+      return;
+    }
     if (!answer.allowed) {
       const seconds = retryAfterSeconds(answer);
       const wait = seconds === undefined ? '' : `Retry-After: ${seconds}\r\n`;
