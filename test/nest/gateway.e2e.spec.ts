@@ -86,7 +86,7 @@ describe.each(adapters)('a gateway on %s', (adapter) => {
     const gateway = app.get(GatewayLimiter);
     const server = app.getHttpServer() as { on(event: string, listener: unknown): void };
     server.on('upgrade', (_request: unknown, socket: Socket) => {
-      socket.resume();
+      socket.on('end', () => socket.end()).resume();
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n');
     });
     const upgrade = () =>
