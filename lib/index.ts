@@ -65,6 +65,8 @@ export type { DomainRule } from './outbound/outbound-rules.js';
 export type { ThrottleRule } from './outbound/throttle-rule.js';
 export type { LimitStatsJson, LimitStatsSnapshot } from './outbound/limit-stats.js';
 export type { ThrottleStatsSnapshot } from './outbound/throttle-stats.js';
+export { limitAxios } from './outbound/axios.js';
+export type { AxiosHolder, AxiosTarget, LimitAxiosOptions } from './outbound/axios.js';
 export { BLOCK_TYPES, triggersCooldown } from './outbound/block-type.js';
 export type { BlockType } from './outbound/block-type.js';
 export { classifyResponse } from './outbound/classify-response.js';

@@ -54,6 +54,7 @@ describe('the public API', () => {
       'WaitTimedOutError',
       'classifyError',
       'classifyResponse',
+      'limitAxios',
       'limitConnections',
       'normalizeAddress',
       'normalizeDomain',
@@ -70,6 +71,8 @@ describe('the public API', () => {
       .map((name) => name.trim())
       .filter((name) => name !== '');
     expect(types.sort()).toEqual([
+      'AxiosHolder',
+      'AxiosTarget',
       'BlockAdvice',
       'BlockChange',
       'BlockOptions',
@@ -109,6 +112,7 @@ describe('the public API', () => {
       'LevelLimits',
       'LevelUse',
       'Limit',
+      'LimitAxiosOptions',
       'LimitDecision',
       'LimitSource',
       'LimitStatsJson',
