@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
+import type { RedisServers } from '../../lib/redis/redis-servers.js';
 import { serversOf } from '../../lib/redis/servers-of.js';
 import { describeWithServers } from '../support/describe-with-servers.js';
 import { createFarm } from '../support/redis-servers.js';
@@ -31,25 +32,27 @@ function expectDecidedByRedis(flooded: readonly Flooded[]): void {
 describeWithServers('native server', 'eight processes on one Redis', () => {
   const farm = createFarm();
   let client: Redis;
+  let servers: RedisServers;
   let flooders: Flooders;
 
   beforeAll(async () => {
     const { url } = await farm.single();
     client = new Redis(url);
+    servers = serversOf(client);
     // Ten busy processes on few processors wait for each other longer than any usual deadline.
     flooders = await Flooders.start(PROCESSES, { redis: url, plans: PLANS, deadlineMs: 10_000 });
   }, 60_000);
 
   afterAll(async () => {
     flooders.stop();
-    await client.quit();
+    servers.close();
     await farm.stop();
   });
 
   /** What Redis holds as spent, asked of the store itself. */
   async function spent(plan: PlanName, key: string): Promise<number> {
     const limit = { plan: definePlan(plan, PLANS[plan]), key, cost: 1 };
-    const store = new RedisStore(serversOf(client));
+    const store = new RedisStore(servers);
     const inquiry = { limits: [limit], mode: 'peek', maxWaitUs: 0, leaseId: '' } as const;
     const { limits } = await store.decide(inquiry);
     return limit.plan.quota - limits[0]!.remaining;

@@ -38,7 +38,7 @@ beforeAll(() => {
   servers = serversOf(client);
 });
 
-afterAll(() => client.disconnect());
+afterAll(() => servers.close());
 
 /** A store whose time is that of the ticker. */
 const STORES: Record<string, () => LimitStore> = {
