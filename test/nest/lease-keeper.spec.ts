@@ -31,8 +31,8 @@ beforeEach(() => {
   keeper = new TimedLeaseKeeper(store);
 });
 
-afterEach(() => {
-  keeper.onApplicationShutdown();
+afterEach(async () => {
+  await keeper.onApplicationShutdown();
   jest.useRealTimers();
 });
 
@@ -150,9 +150,9 @@ describe('leases that are held', () => {
     started.mockRestore();
   });
 
-  it('leave no timer when the application shuts down', () => {
+  it('leave no timer when the application shuts down', async () => {
     hold('a');
-    keeper.onApplicationShutdown();
+    await keeper.onApplicationShutdown();
     expect(jest.getTimerCount()).toBe(0);
   });
 
