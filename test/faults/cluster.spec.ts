@@ -12,7 +12,14 @@ import type { ClusterNode } from './cluster-view.js';
 import { ClusterView, slotOf } from './cluster-view.js';
 import { faultReport } from './fault-report.js';
 import { lostDecisions } from './lost-decisions.js';
-import { DEADLINE_MS, expectHarmless, playUnderLoad, Stage } from './stage.js';
+import {
+  DEADLINE_MS,
+  expectAllDecided,
+  expectHarmless,
+  PATIENT,
+  playUnderLoad,
+  Stage,
+} from './stage.js';
 
 const report = faultReport('Cluster');
 
@@ -48,7 +55,7 @@ describeWithServers('cluster', 'a cluster', () => {
     await stage.end();
   });
 
-  const app = () => stage.app(cluster.nodes);
+  const app = (options = {}) => stage.app(cluster.nodes, options);
 
   async function keysElsewhere(node: ClusterNode): Promise<string[]> {
     const others = (await view.nodes()).filter(
@@ -97,7 +104,7 @@ describeWithServers('cluster', 'a cluster', () => {
     const slot = slotOf('moving-0');
     const from = await view.masterOf(slot);
     const to = await otherThan(from);
-    const { limiter } = await app();
+    const { limiter } = await app(PATIENT);
     const outcome = await playUnderLoad(limiter, {
       name: 'a slot moves to another master',
       strike: async () => {
@@ -113,8 +120,7 @@ describeWithServers('cluster', 'a cluster', () => {
       },
       load: { name: 'moving' },
     });
-    expectHarmless(outcome);
-    expect(outcome.load.count('FAIL_OPEN')).toBe(0);
+    expectAllDecided(outcome);
     expect(await lostDecisions(limiter, outcome.load)).toBe(0);
     report(outcome.row);
   });
