@@ -43,10 +43,13 @@ export interface StartOptions {
 
 /** Collects what an application logs. */
 export class LogLines implements LoggerService {
+  readonly infos: string[] = [];
   readonly warnings: string[] = [];
   readonly errors: string[] = [];
 
-  log(): void {}
+  log(message: unknown): void {
+    this.infos.push(String(message));
+  }
 
   warn(message: unknown): void {
     this.warnings.push(String(message));
