@@ -459,6 +459,18 @@ describe.each(Object.entries(STORES))('cooling down %s', (_name, createStore) =>
       expect(happened).toEqual(['a tries 45000', 'b 46100']);
     });
 
+    it('soon enough for some who wait for the one that tries, too late for others', async () => {
+      await block(3);
+      const probe = wait('a');
+      await ticker.advance(45_000);
+      start('b', { timeoutMs: 400 });
+      start('c', { timeoutMs: 1_000 });
+      await ticker.advance(500);
+      await succeed({ permit: await probe });
+      await ticker.advance(1_000);
+      expect(happened).toEqual(['a tries 45000', 'b WaitTimedOutError 45400', 'c 45600']);
+    });
+
     it('not when the one that tries is blocked', async () => {
       noteEvents(stage);
       await block(3);

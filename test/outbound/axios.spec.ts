@@ -258,9 +258,9 @@ describe('axios', () => {
 
 describe('waiting by axios', () => {
   it('is bounded by the limiter, not by the timeout of the request', async () => {
-    configure({ default: { requestsPerSecond: 5, burstCapacity: 1 } });
+    configure({ default: { requestsPerSecond: 1, burstCapacity: 1 } });
     await client.get(site.url());
-    const { status } = await client.get(site.url(), { timeout: 100 });
+    const { status } = await client.get(site.url(), { timeout: 800 });
     expect(status).toBe(200);
   });
 
@@ -570,7 +570,7 @@ describe('the HttpService of Nest', () => {
     outbound = outboundSide({ default: SLOW });
     limitAxios(http, outbound.limiter, outbound.throttler);
     await firstValueFrom(http.get('items'));
-    const late = firstValueFrom(http.get('items').pipe(timeout(100)));
+    const late = firstValueFrom(http.get('items').pipe(timeout(1_000)));
     await until('the wait', () => outbound.limiter.waiting(HOME).count === 1);
     await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
     await until('the wait to end', () => outbound.limiter.waiting(HOME).count === 0);
