@@ -6,8 +6,10 @@ import type { LeaseTies } from '../core/lease.js';
 import { Lease } from '../core/lease.js';
 import type { Decision, Inquiry, Limit } from '../core/limit-store.js';
 import type { TokenBucketPlan } from '../core/plan.js';
+import { DENY_ALL } from '../core/plan.js';
 import {
   CostExceedsBurstError,
+  OutboundDeniedError,
   OutboundUnavailableError,
   WaitAbortedError,
   WaitTimedOutError,
@@ -23,7 +25,10 @@ const MAX_WAIT_US = 86_400_000_000;
 /** Where slots are held by other processes, nobody tells when one is free: it is tried this often. */
 const SLOT_RETRY_MS = 100;
 /** While news does not come, a turn that was booked so long ago is checked before it is used. */
-const TRUSTED_MS = 500;
+const TRUSTED_MS = 50;
+
+/** In place of how often news was missed: it was not heard at all when the turn was booked. */
+const UNHEARD = -1;
 
 /** The limits of a domain, as they are at the moment. */
 export interface DomainLimits {
@@ -147,7 +152,17 @@ export class DomainQueue {
   async changeLimits(limits: DomainLimits): Promise<void> {
     this.limits = limits;
     if (this.isIdle) return;
+    if (limits.slots?.plan.quota === DENY_ALL) return this.#refuseAll();
     await this.#replan(0, true);
+  }
+
+  /** Calls were switched off. */
+  #refuseAll(): void {
+    for (const waiter of [...this.#waiters]) {
+      this.#reject(waiter, new OutboundDeniedError(this.domain));
+    }
+    this.#trim();
+    this.#arm();
   }
 
   /** Hears about the gate. */
@@ -217,9 +232,15 @@ export class DomainQueue {
     this.#scouts = false;
     decisions.forEach((decision, i) => {
       const isStale = decision.gate !== undefined && this.#learn(decision.gate, before);
-      if (!decision.allowed) this.#refuse(wanting[i]!, decision);
-      else if (!isStale || !this.#isVoid(decision)) {
-        this.#turns.push(turnOf(decision, inquiries[i]!, nowMs, this.ties.watch.gaps));
+      const { leaseId } = inquiries[i]!;
+      if (!decision.allowed) {
+        // What was refused before the news came is asked for again.
+        if (!isStale) this.#refuse(wanting[i]!, decision);
+      } else if (isStale && this.#isVoid(decision)) {
+        this.#letSlotGo(decision, leaseId);
+      } else {
+        const { isLive, gaps } = this.ties.watch;
+        this.#turns.push(turnOf(decision, inquiries[i]!, nowMs, isLive ? gaps : UNHEARD));
         if (decision.gate?.isProbe) this.#shut(this.gate.probeUs / 1_000, false);
       }
     });
@@ -243,9 +264,21 @@ export class DomainQueue {
   #adopt({ generation, cutUs }: { readonly generation: number; readonly cutUs: number }): void {
     this.#generation = generation;
     this.#cutUs = cutUs;
-    this.#turns = this.#turns.filter(
+    const booked = this.#turns;
+    this.#turns = booked.filter(
       ({ decision }) => decision.gate === undefined || !this.#isVoid(decision),
     );
+    for (const turn of booked) {
+      if (!this.#turns.includes(turn)) this.#letSlotGo(turn.decision, turn.leaseId);
+    }
+  }
+
+  /** A turn that is void owes no tokens, but it may hold a slot. */
+  #letSlotGo({ limits }: Decision, leaseId: string): void {
+    const lent = limits.map(({ limit }) => limit).filter(({ plan }) => plan.kind === 'concurrency');
+    if (lent.length === 0) return;
+    const released = this.ties.store.giveBack({ kind: 'release', limits: lent, leaseId });
+    if (isPending(released)) released.catch(() => undefined);
   }
 
   #isVoid({ gate, atUs, waitUs }: Decision): boolean {
@@ -284,11 +317,19 @@ export class DomainQueue {
     const nowMs = this.ties.ticker.nowMs();
     while (this.#waiters.length > 0 && this.#turns.length > 0 && this.#turns[0]!.atMs <= nowMs) {
       if (this.#mustVerify(this.#turns[0]!, nowMs)) return this.#verify();
+      if (!this.#fitsFirst()) break;
       if (!this.#keepsPace(nowMs)) break;
       this.#letGo();
     }
     this.#expire(nowMs);
     this.#arm();
+  }
+
+  /** A turn that was booked for another cost is given back, and one that fits is booked. */
+  #fitsFirst(): boolean {
+    if (this.#turns[0]!.tokens === this.#waiters[0]!.tokens) return true;
+    this.#trim();
+    return false;
   }
 
   /** Turns that are late because this process was busy do not go all at once. */
@@ -375,7 +416,7 @@ export class DomainQueue {
   #dispatchVerified(): void {
     const nowMs = this.ties.ticker.nowMs();
     while (this.#waiters.length > 0 && this.#turns.length > 0 && this.#turns[0]!.atMs <= nowMs) {
-      if (!this.#keepsPace(nowMs)) break;
+      if (!this.#fitsFirst() || !this.#keepsPace(nowMs)) break;
       this.#letGo();
     }
     this.#ask();
@@ -413,7 +454,8 @@ export class DomainQueue {
 
   #abort(waiter: Waiter, reason: unknown): void {
     this.#reject(waiter, new WaitAbortedError(this.domain, reason));
-    if (this.#isTrimming || this.#turns.length === 0) return;
+    if (this.#turns.length === 0) return this.#arm();
+    if (this.#isTrimming) return;
     this.#isTrimming = true;
     // Many may leave at once; together they cost one look.
     setImmediate(() => {

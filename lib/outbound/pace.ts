@@ -3,6 +3,9 @@ import type { TokenBucketPlan } from '../core/plan.js';
 /** How much a timer may be late before those behind it have to keep their distance. */
 const LATENESS_SECONDS = 0.05;
 
+/** Tokens that may seem to be missing although none are. */
+const ROUNDING = 1e-6;
+
 /**
  * Keeps turns apart that come due together because this process was busy when they were due: without
  * it, a pause of a second would let a second's worth of calls go at once.
@@ -19,7 +22,7 @@ export class Pace {
   /** Milliseconds until the next call may follow those before it; 0 when it may now. */
   waitMs(plan: TokenBucketPlan, tokens: number, nowMs: number): number {
     const missing = tokens - this.#tokensAt(plan, nowMs);
-    return missing <= 0 ? 0 : (missing * 1_000) / perSecond(plan);
+    return missing <= ROUNDING ? 0 : (missing * 1_000) / perSecond(plan);
   }
 
   spend(plan: TokenBucketPlan, tokens: number, nowMs: number): void {

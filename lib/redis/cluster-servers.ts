@@ -44,7 +44,8 @@ export class ClusterServers implements RedisServers {
   }
 
   subscriber(): Cluster {
-    return this.client.duplicate();
+    const redisOptions = { ...this.client.options.redisOptions, autoResubscribe: false };
+    return this.client.duplicate([], { ...this.client.options, redisOptions });
   }
 
   onConnect(listener: (node: Redis) => void): void {

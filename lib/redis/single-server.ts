@@ -40,7 +40,8 @@ export class SingleServer implements RedisServers {
   }
 
   subscriber(): Redis {
-    return this.client.duplicate();
+    // Subscribed to anew by us: what ioredis does by itself fails unheard when it is cut off again.
+    return this.client.duplicate({ autoResubscribe: false });
   }
 
   onConnect(listener: (node: Redis) => void): void {
