@@ -27,6 +27,12 @@ export class GateBook {
     this.#find(gate.key, nowUs)?.pass(gate, actUs);
   }
 
+  /** Whether a turn that was booked under a plan has been made void by a later one. */
+  isVoid(key: string, generation: number, dueUs: number, nowUs: number): boolean {
+    const { generation: current, cutUs } = this.look({ key, probeUs: 0 }, nowUs);
+    return current !== 0 && current !== generation && dueUs > cutUs;
+  }
+
   look({ key }: Gate, nowUs: number): GateState {
     return (this.#find(key, nowUs) ?? UNTOUCHED).state(nowUs, false);
   }

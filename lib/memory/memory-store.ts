@@ -93,7 +93,7 @@ export class MemoryStore extends LimitStore {
         return some(returned.limits, (limit) => this.#release(limit, returned.leaseId));
       case 'cancel':
         return some(returned.decision.limits, (one) =>
-          this.#cancel(one, returned.decision.atUs, returned.leaseId, nowUs),
+          this.#cancel(one, returned.decision, returned.leaseId, nowUs),
         );
       default:
         return returned;
@@ -203,13 +203,16 @@ export class MemoryStore extends LimitStore {
     return counter instanceof LeaseSet && counter.release(leaseId);
   }
 
-  #cancel(one: LimitDecision, atUs: number, leaseId: string, nowUs: number): boolean {
+  #cancel(one: LimitDecision, decision: Decision, leaseId: string, nowUs: number): boolean {
     const { limit, admits: charged, waitUs } = one;
     const { plan, cost } = limit;
     if (!charged) return false;
     const counter = this.#counters.find(limit)?.counter;
     if (plan.kind === 'token-bucket' && counter instanceof TokenBucket) {
-      return counter.cancel(plan, cost, atUs + waitUs, nowUs);
+      const { gate, atUs } = decision;
+      const dueUs = atUs + waitUs;
+      if (gate && this.#gates.isVoid(limit.key, gate.generation, dueUs, nowUs)) return false;
+      return counter.cancel(plan, cost, dueUs, nowUs);
     }
     return plan.kind === 'sliding-window'
       ? this.#refund(limit, nowUs)

@@ -20,8 +20,8 @@ import { Permit } from './permit.js';
 import type { Ticker } from './ticker.js';
 import type { Waiter } from './waiter.js';
 
-/** Longest that is booked ahead. */
-const MAX_WAIT_US = 86_400_000_000;
+/** Longest that is booked ahead: ten years. */
+const MAX_WAIT_US = 315_360_000_000_000;
 /** Where slots are held by other processes, nobody tells when one is free: it is tried this often. */
 const SLOT_RETRY_MS = 100;
 /** While news does not come, a turn that was booked so long ago is checked before it is used. */
@@ -493,7 +493,9 @@ export class DomainQueue {
       );
       const cameBack = await Promise.all(giving);
       turns.forEach(({ decision, tokens }, i) => {
-        if (!cameBack[i] && decision.gate) wastedTokens += tokens;
+        // What an earlier plan wasted is over with it.
+        const isOurs = decision.gate?.generation === this.#generation;
+        if (!cameBack[i] && isOurs) wastedTokens += tokens;
       });
       const wastedUs = Math.round((wastedTokens * plan.periodUs) / plan.refill);
       if (wastedUs > 0) await this.#replan(wastedUs, false);
@@ -527,9 +529,16 @@ export class DomainQueue {
     });
   }
 
+  /** A turn that does not fit waits for the answer that is under way, not for its time. */
+  #nextTurnMs(): number {
+    const [turn] = this.#turns;
+    const waits = turn && this.#isAsking && turn.tokens !== this.#waiters[0]?.tokens;
+    return turn && !waits ? turn.atMs : Number.POSITIVE_INFINITY;
+  }
+
   #nextMs(): number {
     if (this.#waiters.length === 0) return Number.POSITIVE_INFINITY;
-    let nextMs = Math.max(this.#turns[0]?.atMs ?? Number.POSITIVE_INFINITY, this.#pacedMs);
+    let nextMs = Math.max(this.#nextTurnMs(), this.#pacedMs);
     if (this.#waiters.length > this.#turns.length && !this.#isAsking) {
       // Also when it is over by a hair: who was woken too early has not asked yet.
       if (this.#shutUntilMs > 0) nextMs = Math.min(nextMs, this.#shutUntilMs);

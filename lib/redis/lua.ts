@@ -490,8 +490,9 @@ export const GIVE_BACK = `--[[
   Gives back what was spent for nothing. What is no longer there is left alone: a limit that was
   forgotten is full, and giving back never creates one.
 
-  KEYS     one per limit
+  KEYS     one per limit; before them the gate that their chain passed, if ARGV[2] is not ''
   ARGV[1]  the time in microseconds, or '' to take the server's
+  ARGV[2]  the plan of turns that a cancelled turn belongs to (see gate.lua), or ''
   then for each limit: action, quota, a, b, tokens, due, lease id
     action 1  refund tokens to a bucket   (a tokens come back every b microseconds)
     action 2  refund tokens to a window   (of a microseconds)
@@ -546,10 +547,19 @@ local function refund_window(key, a, tokens)
   return 1
 end
 
+-- Turns due after this were made void by a new plan, and nothing is owed for them.
+local void_after
+local generation = tonumber(ARGV[2])
+if generation then
+  local gate = pcall('HMGET', KEYS[1], 'g', 'c')
+  if not gate.err and gate[1] and tonumber(gate[1]) ~= generation then void_after = tonumber(gate[2]) end
+end
+
 local changed = 0
-for i = 1, #KEYS do
-  local at = 2 + (i - 1) * 7
-  local action, key = tonumber(ARGV[at]), KEYS[i]
+local first = generation and 1 or 0
+for i = 1, #KEYS - first do
+  local at = 3 + (i - 1) * 7
+  local action, key = tonumber(ARGV[at]), KEYS[first + i]
   local quota, a, b = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local tokens, due = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
   if action == REFUND_BUCKET then
@@ -559,7 +569,7 @@ for i = 1, #KEYS do
   elseif action == RELEASE then
     local removed = pcall('ZREM', key, ARGV[at + 6])
     if type(removed) == 'number' then changed = changed + removed end
-  else
+  elseif not void_after or due <= void_after then
     changed = changed + refund_bucket(key, quota, a, b, tokens, due)
   end
 end

@@ -38,7 +38,7 @@ export class RedisKeys {
   }
 
   /** A gate shares the slot of the limits behind it; no plan can have its name. */
-  gateOf({ key }: Gate): string {
+  gateOf({ key }: Pick<Gate, 'key'>): string {
     return `${this.prefix}:_gate:{${tagOf(key)}}`;
   }
 

@@ -83,13 +83,16 @@ export class RedisStore extends LimitStore {
 
   override async giveBack(returned: Return): Promise<boolean> {
     const keys: string[] = [];
-    const args: ScriptArgument[] = [this.#time()];
-    for (const [limit, action, dueUs] of actionsOf(returned)) {
+    const gate = returned.kind === 'cancel' ? returned.decision.gate : undefined;
+    const args: ScriptArgument[] = [this.#time(), gate?.generation ?? ''];
+    const actions = actionsOf(returned);
+    if (gate && actions[0]) keys.push(this.#keys.gateOf(actions[0][0]));
+    for (const [limit, action, dueUs] of actions) {
       keys.push(this.#keys.nameOf(limit));
       const leaseId = returned.kind === 'refund' ? '' : returned.leaseId;
       args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
     }
-    if (keys.length === 0) return false;
+    if (actions.length === 0) return false;
     const [changed] = await this.#run(this.#giveBack, keys, args, 1);
     return changed !== 0;
   }
