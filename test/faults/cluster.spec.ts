@@ -72,7 +72,7 @@ describeWithServers('cluster', 'a cluster', () => {
     const old = await view.masterOf(SHARDS[0]);
     const [key] = view.keysOn(old, 1);
     const heir = await view.heirOf(old);
-    const { limiter, lines } = await app();
+    const { limiter, lines } = await app(PATIENT);
     expect((await limiter.allow(key!, 'tight', 3)).reason).toBe('ALLOWED');
     await view.adminOf(heir).script('FLUSH');
     await view.adminOf(heir).cluster('FAILOVER');
@@ -95,7 +95,8 @@ describeWithServers('cluster', 'a cluster', () => {
       load: { name: 'planned' },
     });
     expectHarmless(outcome);
-    expect(outcome.load.count('FAIL_OPEN')).toBeLessThan(100);
+    // None, unless the two take longer than the deadline to agree.
+    expect(outcome.load.count('FAIL_OPEN')).toBeLessThan(outcome.load.calls / 2);
     expect(await lostDecisions(limiter, outcome.load)).toBe(0);
     report(outcome.row);
   });
@@ -224,9 +225,10 @@ function expectUntouched({ calls, failed, longestWaitMs }: Bystanders, { lagMs }
 
 /** One line when the limits of that server stop being shared, one when they are again. */
 async function expectTold(lines: readonly string[], { port }: ClusterNode): Promise<void> {
-  await until('the second line', () => lines.length >= 2);
-  expect(lines).toEqual([
-    expect.stringContaining(`on 127.0.0.1:${port} are no longer shared`),
-    expect.stringContaining(`on 127.0.0.1:${port} are shared again`),
+  const about = () => lines.filter((line) => line.includes(`on 127.0.0.1:${port} are`));
+  await until('the second line', () => about().length >= 2);
+  expect(about()).toEqual([
+    expect.stringContaining('are no longer shared'),
+    expect.stringContaining('are shared again'),
   ]);
 }
