@@ -87,10 +87,12 @@ describe('fetching', () => {
         return globalThis.fetch(...args);
       },
     });
+    const beganMs = performance.now();
     await Promise.all([fetch(), fetch(site.url('/other')), fetch(new URL(site.url('/third')))]);
-    const [first, second, third] = startedMs;
-    expect(second! - first!).toBeGreaterThanOrEqual(99);
-    expect(third! - second!).toBeGreaterThanOrEqual(99);
+    // From the beginning: one that goes late on a busy machine does not hold up the next.
+    const [, second, third] = startedMs.map((atMs) => atMs - beganMs);
+    expect(second).toBeGreaterThanOrEqual(99);
+    expect(third).toBeGreaterThanOrEqual(199);
     const { waitedMs } = await outbound.limiter.wait(ELSEWHERE);
     expect(waitedMs).toBeLessThan(50);
     expect((await fetch(site.url('/', ELSEWHERE), { timeoutMs: 1_000 })).status).toBe(200);
