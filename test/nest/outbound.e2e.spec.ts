@@ -8,7 +8,7 @@ import type { OnModuleInit } from '@nestjs/common';
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { firstValueFrom } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Inquiry, RateLimitOptions } from '../../lib/index.js';
+import type { GateListener, GateWatch, Inquiry, RateLimitOptions } from '../../lib/index.js';
 import {
   AdaptiveThrottler,
   LimitStore,
@@ -386,6 +386,8 @@ describe('a file of rules', () => {
 
   it('counts before the rules in the code, which count where it says nothing', async () => {
     write({ version: '1.0', domains: { 'one.example': inFile(3) } });
+    const other = join(folder, 'other.json');
+    writeFileSync(other, JSON.stringify({ version: '1.0', default_config: inFile(6) }));
     const rule = (burstCapacity: number) => ({ requestsPerSecond: 0.1, burstCapacity });
     const app = await boot({
       file,
@@ -395,6 +397,8 @@ describe('a file of rules', () => {
     expect(await burstOf(app, 'one.example')).toBe(3);
     expect(await burstOf(app, 'two.example')).toBe(5);
     expect(await burstOf(app, 'three.example')).toBe(2);
+    await closeApps();
+    expect(await burstOf(await boot({ file: other, default: rule(2) }))).toBe(6);
   });
 
   it('is read again when it changes, and says what is different', async () => {
@@ -516,6 +520,26 @@ describe('shutting down', () => {
     await Promise.all(waits);
     await until('everything to be quiet', () => resources().length <= before.length);
     expect(resources()).toEqual(before);
+  });
+
+  it('listens no longer to a store that it was given, and leaves it open', async () => {
+    let [watches, closed] = [0, 0];
+    class OwnStore extends MemoryStore {
+      override watchGates(listener: GateListener): GateWatch {
+        const watch = super.watchGates(listener);
+        watches++;
+        return { ...watch, close: () => (watches--, watch.close()) };
+      }
+
+      override close(): void {
+        closed++;
+      }
+    }
+    const app = await boot({}, { store: new OwnStore(new MonotonicClock()) });
+    await limiterOf(app).wait(SITE);
+    expect(watches).toBe(1);
+    await app.app.close();
+    expect([watches, closed]).toEqual([0, 0]);
   });
 
   it('does not hear of the file any more', async () => {
