@@ -12,7 +12,7 @@ import { OutboundFileWatcher } from '../outbound/outbound-file-watcher.js';
 import { readOutboundFile } from '../outbound/outbound-file.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import type { OutboundRulesOptions } from '../outbound/outbound-rules.js';
-import { OutboundRules } from '../outbound/outbound-rules.js';
+import { OutboundRules, sourceOf } from '../outbound/outbound-rules.js';
 import { SystemTicker } from '../outbound/ticker.js';
 import type { CheckedOutboundOptions } from './outbound-options.js';
 
@@ -66,8 +66,10 @@ export class Outbound implements OnApplicationShutdown {
       return this;
     }
     this.#file = new OutboundFileWatcher(file, {
-      onChange: (rules) => void this.#changeAndTell(rules),
-      onError: ({ message }) => this.#logger.error(`The rules stay as they are: ${message}`),
+      onChange: (rules) => {
+        this.#changeAndTell(rules).catch((error: Error) => this.#keepRules(error));
+      },
+      onError: (error) => this.#keepRules(error),
     });
     await this.#change(await this.#file.start());
     return this;
@@ -77,6 +79,10 @@ export class Outbound implements OnApplicationShutdown {
     this.#file?.close();
     this.limiter.close('The application is shutting down.');
     this.#watch.close();
+  }
+
+  #keepRules({ message }: Error): void {
+    this.#logger.error(`The rules stay as they are: ${message}`);
   }
 
   async #changeAndTell(rules: OutboundRulesOptions): Promise<void> {
@@ -98,9 +104,20 @@ export class Outbound implements OnApplicationShutdown {
     const standard = file.default ?? this.options.default;
     const rules = new OutboundRules({
       ...(standard === undefined ? {} : { default: standard }),
-      domains: { ...this.options.domains, ...file.domains },
+      domains: { ...byName(this.options.domains), ...byName(file.domains) },
     });
     for (const warning of rules.warnings) this.#logger.warn(warning);
     return rules;
   }
+}
+
+/** However a domain is written, the file and the code mean the same one. */
+function byName(domains: OutboundRulesOptions['domains'] = {}): NonNullable<typeof domains> {
+  const names = new Set<string>();
+  for (const key of Object.keys(domains)) {
+    // Two keys for one domain in one place are a mistake, which the rules themselves tell.
+    if (names.has(sourceOf(key))) return domains;
+    names.add(sourceOf(key));
+  }
+  return Object.fromEntries(Object.entries(domains).map(([key, rule]) => [sourceOf(key), rule]));
 }
