@@ -9,9 +9,19 @@
 ]]
 local forbidden = {}
 if not redis.acl_check_cmd then return forbidden end
+-- Newer servers also check how many arguments there are: the largest number that fits is taken, for
+-- only with its key is a command checked for that.
+local function is_allowed(command, key)
+  for count = 4, 0, -1 do
+    local args = {}
+    for i = 1, count do args[i] = key end
+    local fits, allowed = pcall(redis.acl_check_cmd, command, unpack(args))
+    if fits then return allowed end
+  end
+  return false
+end
+
 for i = 2, #ARGV do
-  -- As many arguments as any of them takes; those that are no keys do not matter.
-  local allowed = redis.acl_check_cmd(ARGV[i], ARGV[1], ARGV[1], ARGV[1], ARGV[1])
-  if not allowed then forbidden[#forbidden + 1] = ARGV[i] end
+  if not is_allowed(ARGV[i], ARGV[1]) then forbidden[#forbidden + 1] = ARGV[i] end
 end
 return forbidden
