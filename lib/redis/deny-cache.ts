@@ -1,16 +1,14 @@
 import type { Awaitable } from '../core/awaitable.js';
 import { isPending } from '../core/awaitable.js';
-import type { Gate, GateChange, GateListener } from '../core/gate.js';
 import type {
   Decision,
-  HeldLease,
   Inquiry,
   Limit,
   LimitDecision,
+  LimitStore,
   Return,
 } from '../core/limit-store.js';
-import { LimitStore } from '../core/limit-store.js';
-import type { NoticeListener } from '../core/notice.js';
+import { limitsOf, StoreAround } from '../core/store-around.js';
 import { longestWaitUs } from '../core/admission.js';
 
 /** Denials that are remembered; the oldest is forgotten first. */
@@ -32,14 +30,14 @@ interface Denial {
  * same, unless another process gives back or resets. Another cost or another chain has another
  * answer, and is asked about.
  */
-export class DenyCache extends LimitStore {
+export class DenyCache extends StoreAround {
   readonly #denials = new Map<string, Denial>();
 
   constructor(
-    private readonly store: LimitStore,
+    store: LimitStore,
     private readonly nowUs: () => number,
   ) {
-    super();
+    super(store);
   }
 
   override decide(inquiry: Inquiry): Awaitable<Decision> {
@@ -54,10 +52,7 @@ export class DenyCache extends LimitStore {
   }
 
   override async giveBack(returned: Return): Promise<boolean> {
-    const limits =
-      returned.kind === 'cancel'
-        ? returned.decision.limits.map(({ limit }) => limit)
-        : returned.limits;
+    const limits = limitsOf(returned);
     // Before and after: a denial may come in between.
     this.#forget(limits);
     const cameBack = await this.store.giveBack(returned);
@@ -65,41 +60,9 @@ export class DenyCache extends LimitStore {
     return cameBack;
   }
 
-  override renew(leases: readonly HeldLease[]) {
-    return this.store.renew(leases);
-  }
-
   override async reset(limits: readonly Limit[]): Promise<void> {
     await this.store.reset(limits);
     this.#forget(limits);
-  }
-
-  override changeGate(change: GateChange) {
-    return this.store.changeGate(change);
-  }
-
-  override lookAtGate(gate: Gate) {
-    return this.store.lookAtGate(gate);
-  }
-
-  override watchGates(listener: GateListener) {
-    return this.store.watchGates(listener);
-  }
-
-  override readNotice(name: string) {
-    return this.store.readNotice(name);
-  }
-
-  override postNotice(name: string, version: number, text: string) {
-    return this.store.postNotice(name, version, text);
-  }
-
-  override watchNotice(name: string, listener: NoticeListener) {
-    return this.store.watchNotice(name, listener);
-  }
-
-  override close() {
-    return this.store.close();
   }
 
   #find({ limits }: Inquiry, nowUs: number): Denial | undefined {

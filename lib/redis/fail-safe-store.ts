@@ -1,10 +1,16 @@
 import type { Awaitable } from '../core/awaitable.js';
 import { definePlan } from '../core/define-plan.js';
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
-import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
-import { LimitStore } from '../core/limit-store.js';
-import type { NoticeListener } from '../core/notice.js';
+import type {
+  Decision,
+  HeldLease,
+  Inquiry,
+  Limit,
+  LimitStore,
+  Return,
+} from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
+import { limitsOf, StoreAround } from '../core/store-around.js';
 import type { HealthListener } from './breaker.js';
 import { Breaker } from './breaker.js';
 import { UnreadableKeyError } from './decide-message.js';
@@ -44,19 +50,19 @@ const FAULTS_OF_A_KEY = /^(WRONGTYPE|ERR user_script)/;
  * Bounds what a failing store can do to callers: none waits once a server is known to be down, and
  * nothing is sent twice. Every server has a breaker of its own, which exists while it is in trouble.
  */
-export class FailSafeStore extends LimitStore {
+export class FailSafeStore extends StoreAround {
   readonly #breakers = new Map<string, Breaker>();
   readonly #shares = new WeakMap<Plan, Plan>();
   readonly #owed = new OwedReleases();
   #isClosed = false;
 
   constructor(
-    private readonly store: LimitStore,
+    store: LimitStore,
     private readonly local: LimitStore,
     private readonly connection: Connection,
     private readonly options: FailSafeOptions,
   ) {
-    super();
+    super(store);
   }
 
   override decide(inquiry: Inquiry): Awaitable<Decision> {
@@ -150,18 +156,6 @@ export class FailSafeStore extends LimitStore {
         local.close();
       },
     };
-  }
-
-  override readNotice(name: string) {
-    return this.store.readNotice(name);
-  }
-
-  override postNotice(name: string, version: number, text: string) {
-    return this.store.postNotice(name, version, text);
-  }
-
-  override watchNotice(name: string, listener: NoticeListener) {
-    return this.store.watchNotice(name, listener);
   }
 
   override async close(): Promise<void> {
@@ -317,12 +311,6 @@ function shareOf(plan: Plan, localShare: number): Plan {
   return plan.kind === 'token-bucket'
     ? { ...plan, quota, refill: plan.refill * localShare }
     : { ...plan, quota };
-}
-
-function limitsOf(returned: Return): readonly Limit[] {
-  return returned.kind === 'cancel'
-    ? returned.decision.limits.map(({ limit }) => limit)
-    : returned.limits;
 }
 
 function failed(failure: 'open' | 'closed'): Decision {

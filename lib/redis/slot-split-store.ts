@@ -1,16 +1,15 @@
 import { longestWaitUs } from '../core/admission.js';
 import type { Awaitable } from '../core/awaitable.js';
-import type { Gate, GateChange, GateListener } from '../core/gate.js';
 import type {
   Decision,
   HeldLease,
   Inquiry,
   Limit,
   LimitDecision,
+  LimitStore,
   Return,
 } from '../core/limit-store.js';
-import { LimitStore } from '../core/limit-store.js';
-import type { NoticeListener } from '../core/notice.js';
+import { StoreAround } from '../core/store-around.js';
 
 /** Tells which limits live in one slot of the cluster. */
 export type SlotOf = (limit: Limit) => number;
@@ -21,15 +20,15 @@ export type SlotOf = (limit: Limit) => number;
  * denied chain is charged for a moment, but never for good, and nothing is admitted too many.
  * Chains of one slot, which are those of one key, pass through untouched.
  */
-export class SlotSplitStore extends LimitStore {
+export class SlotSplitStore extends StoreAround {
   /** What each slot decided, for a cancel: every server has a clock of its own. */
   readonly #parts = new WeakMap<Decision, readonly Decision[]>();
 
   constructor(
-    private readonly store: LimitStore,
+    store: LimitStore,
     private readonly slotOf: SlotOf,
   ) {
-    super();
+    super(store);
   }
 
   override decide(inquiry: Inquiry): Awaitable<Decision> {
@@ -71,34 +70,6 @@ export class SlotSplitStore extends LimitStore {
 
   override async reset(limits: readonly Limit[]): Promise<void> {
     await all(this.#group(limits), (group) => this.store.reset(group));
-  }
-
-  override changeGate(change: GateChange) {
-    return this.store.changeGate(change);
-  }
-
-  override lookAtGate(gate: Gate) {
-    return this.store.lookAtGate(gate);
-  }
-
-  override watchGates(listener: GateListener) {
-    return this.store.watchGates(listener);
-  }
-
-  override readNotice(name: string) {
-    return this.store.readNotice(name);
-  }
-
-  override postNotice(name: string, version: number, text: string) {
-    return this.store.postNotice(name, version, text);
-  }
-
-  override watchNotice(name: string, listener: NoticeListener) {
-    return this.store.watchNotice(name, listener);
-  }
-
-  override close(): Awaitable<void> {
-    return this.store.close();
   }
 
   async #take(inquiry: Inquiry, groups: readonly (readonly Limit[])[]): Promise<Decision> {
