@@ -14,7 +14,7 @@ import { RedisConnection } from '../redis/redis-connection.js';
 import { RedisKeys } from '../redis/redis-keys.js';
 import type { RedisServers } from '../redis/redis-servers.js';
 import { RedisStore } from '../redis/redis-store.js';
-import { checkServers, COMMANDS, OUTBOUND_COMMANDS } from '../redis/server-check.js';
+import { checkServers, COMMANDS, NEWS_COMMANDS } from '../redis/server-check.js';
 import { isCluster, serversOf } from '../redis/servers-of.js';
 import { SlotSplitStore } from '../redis/slot-split-store.js';
 import type { CheckedOptions } from './rate-limit-options.js';
@@ -62,7 +62,7 @@ async function shared(
   local: LimitStore,
   options: CheckedOptions,
 ): Promise<LimitStore> {
-  const { deadlineMs, onStoreFailure, localShare, denyCache, outbound } = options;
+  const { deadlineMs, onStoreFailure, localShare, denyCache, outbound, gateway } = options;
   const nowMs = () => performance.now();
   const client = connect(source);
   const keyPrefix = prefixOf(source) + options.keyPrefix;
@@ -82,6 +82,8 @@ async function shared(
   if (isCluster(client)) {
     store = new SlotSplitStore(store, (limit) => servers.slotOf(keys.nameOf(limit)));
   }
-  await startUp(servers, keyPrefix, outbound ? [...COMMANDS, ...OUTBOUND_COMMANDS] : COMMANDS);
+  const tellsOthers = outbound !== undefined || gateway !== undefined;
+  const commands = tellsOthers ? [...COMMANDS, ...NEWS_COMMANDS] : COMMANDS;
+  await startUp(servers, keyPrefix, commands);
   return denyCache ? new DenyCache(store, () => performance.now() * 1_000) : store;
 }

@@ -36,8 +36,10 @@ export class Gateway implements OnApplicationShutdown {
     const format = gatewayFileFormat(await yamlPackage());
     const made: { gateway?: Gateway } = {};
     const file = new WatchedFile(options.file, format, {
-      onChange: (config) => void made.gateway?.limiter.changeConfig(checkGatewayConfig(config)),
-      onError: ({ message }) => logger.error(`The gateway stays as it is: ${message}`),
+      onChange: (config) => {
+        made.gateway?.limiter.changeConfig(checkGatewayConfig(config)).catch(keepConfig);
+      },
+      onError: keepConfig,
     });
     const gateway = new Gateway(await file.start(), store, keeper);
     made.gateway = gateway;
@@ -65,6 +67,11 @@ export class Gateway implements OnApplicationShutdown {
         'stay, and new ones are refused until enough have ended.',
     );
   }
+}
+
+/** A file that cannot be used, or a store that does not answer while it is taken over. */
+function keepConfig({ message }: Error): void {
+  logger.error(`The gateway stays as it is: ${message}`);
 }
 
 /** Optional: files in JSON can be read without it. */

@@ -22,7 +22,7 @@ import type { Waiter } from './waiter.js';
 
 /** Longest that is booked ahead: ten years. */
 const MAX_WAIT_US = 315_360_000_000_000;
-/** Where slots are held by other processes, nobody tells when one is free: it is tried this often. */
+/** Whoever holds a slot tells when it is free, unless it died: so it is tried this often as well. */
 const SLOT_RETRY_MS = 100;
 /** While news does not come, a turn that was booked so long ago is checked before it is used. */
 const TRUSTED_MS = 50;

@@ -8,8 +8,8 @@ export const COMMANDS = [
   ...['zcount', 'zscore', 'zrangebyscore', 'zremrangebyscore', 'zadd', 'zcard', 'zrange', 'zrem'],
 ];
 
-/** What outbound limits need beside them, to tell each other about cooldowns. */
-export const OUTBOUND_COMMANDS = ['publish', 'subscribe'];
+/** What outbound limits and gateways need beside them, to tell each other what changed. */
+export const NEWS_COMMANDS = ['publish', 'subscribe'];
 
 /** Looks for settings of the servers under which limits would fail or be forgotten. */
 export async function checkServers(

@@ -140,7 +140,7 @@ describe('a configuration of the gateway', () => {
     ],
     [{ backends: { api: {} } }, 'backends must be a list, got {"api":{}}.'],
     [{ backends: [null] }, 'backends[0] must be an object, got null.'],
-    [{ backends: [,] }, 'backends[0] must be an object, got undefined.'], // eslint-disable-line no-sparse-arrays
+    [{ backends: [,] }, 'backends[0] must be an object, got undefined.'], // eslint-disable-line no-sparse-arrays -- the hole is what is tested
     [{ backends: [{}] }, `backends[0].name must be ${NAME}, got undefined.`],
     [{ backends: [{ name: '' }] }, `backends[0].name must be ${NAME}, got "".`],
     [{ backends: [{ name: ' ' }] }, `backends[0].name must be ${NAME}, got " ".`],
