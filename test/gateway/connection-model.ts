@@ -24,24 +24,25 @@ export interface Counter {
   readonly limit: number;
 }
 
-/** A connection whose process died: it stays where it was counted then, until its leases end. */
-interface DeadConnection {
-  readonly counters: ReadonlySet<string>;
-  readonly endsUs: number;
+/** Where a connection is counted, and until when. */
+interface Counted {
+  readonly counters: Set<string>;
+  /** Infinity while its process lives. */
+  endsUs: number;
 }
 
 const NONE: ConnectionLimits = { maxConnections: -1, maxConnectionsPerClient: -1 };
 
 /**
- * What a gateway should say about connections: it knows who is open, and counts anew whenever it is
- * asked, by the limits as they are then. There is no counter that could go wrong.
+ * What a gateway should say about connections. It remembers for each by which limits it was ever
+ * counted, and adds up whenever it is asked: there is no number that could go wrong. A connection
+ * counts by every limit that is or comes while it is open, and until it ends.
  */
 export class ConnectionModel {
   #server = NONE;
   readonly #backends = new Map<string, ConnectionLimits>();
   readonly #routes = new Map<string, ConnectionLimits>();
-  readonly #open = new Set<OpenConnection>();
-  #dead: DeadConnection[] = [];
+  readonly #connections = new Map<OpenConnection, Counted>();
 
   constructor(
     /** The backend of each route. */
@@ -52,29 +53,33 @@ export class ConnectionModel {
   update(level: 'server' | 'backend' | 'route', id: string, limits: ConnectionLimits | null): void {
     if (level === 'server') this.#server = limits ?? NONE;
     else (level === 'backend' ? this.#backends : this.#routes).set(id, limits ?? NONE);
+    for (const [connection, { counters, endsUs }] of this.#connections) {
+      if (endsUs !== Infinity) continue;
+      for (const name of this.#limitedNames(connection)) counters.add(name);
+    }
   }
 
   open(connection: OpenConnection): void {
-    this.#open.add(connection);
+    const counters = new Set(this.#limitedNames(connection));
+    this.#connections.set(connection, { counters, endsUs: Infinity });
   }
 
   release(connection: OpenConnection): void {
-    this.#open.delete(connection);
+    this.#connections.delete(connection);
   }
 
-  /** A process is gone, and gives nothing back. */
+  /** A process is gone, and gives nothing back: its leases end in time. */
   crash(process: number, nowUs: number): void {
-    for (const connection of this.#open) {
-      if (connection.process !== process) continue;
-      this.#open.delete(connection);
-      const counters = this.countersOf(connection).filter(({ limit }) => limit !== -1);
-      const names = new Set(counters.map(({ name }) => name));
-      this.#dead.push({ counters: names, endsUs: nowUs + this.leaseUs });
+    for (const [connection, counted] of this.#connections) {
+      const dies = connection.process === process && counted.endsUs === Infinity;
+      if (dies) counted.endsUs = nowUs + this.leaseUs;
     }
   }
 
   passTo(nowUs: number): void {
-    this.#dead = this.#dead.filter(({ endsUs }) => endsUs > nowUs);
+    for (const [connection, { endsUs }] of this.#connections) {
+      if (endsUs <= nowUs) this.#connections.delete(connection);
+    }
   }
 
   /** In the order in which levels are told. */
@@ -102,14 +107,16 @@ export class ConnectionModel {
   /** Connections that count there; undefined where there is no limit. */
   countOf({ name, limit }: Counter): number | undefined {
     if (limit === -1) return undefined;
-    const open = [...this.#open].filter((connection) =>
-      this.countersOf(connection).some((counter) => counter.name === name),
-    );
-    return open.length + this.#dead.filter(({ counters }) => counters.has(name)).length;
+    return [...this.#connections.values()].filter(({ counters }) => counters.has(name)).length;
   }
 
   /** The levels that have no room for one more. */
   fullFor(caller: Caller): readonly Counter[] {
     return this.countersOf(caller).filter((counter) => this.countOf(counter)! >= counter.limit);
+  }
+
+  #limitedNames(caller: Caller): string[] {
+    const limited = this.countersOf(caller).filter(({ limit }) => limit !== -1);
+    return limited.map(({ name }) => name);
   }
 }
