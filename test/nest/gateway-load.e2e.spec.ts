@@ -48,6 +48,8 @@ class OpenExchanges {
     const { socket } = request;
     const one = { address: socket.remoteAddress!, isShort: !request.url!.startsWith('/long') };
     this.handled++;
+    // Its client was gone before it could be handled.
+    if (socket.destroyed) return;
     this.#open.add(one);
     const end = () => this.#open.delete(one);
     socket.once('close', end);
