@@ -5,6 +5,7 @@ import type { Addresses } from './proxy.js';
 import { ADDRESSES, Proxy } from './proxy.js';
 import { ProxyController } from './proxy.controller.js';
 
+/** What the gateway goes by. */
 export interface GatewayModuleOptions {
   /** The limits, in YAML. */
   readonly file: string;

@@ -8,15 +8,23 @@ export interface LevelFigures {
   readonly tally: Tally;
 }
 
+/** Many requests at once, to reach the limit of a level. */
+interface Rush {
+  readonly level: string;
+  readonly url: string;
+  readonly times: number;
+  readonly clients: number;
+}
+
 /** Reaches the limit of every level. */
 export async function reachEveryLevel(stage: Stage): Promise<LevelFigures[]> {
   stage.narrator.title('1. Every level can say no');
   return [
     await reachClientLimit(stage),
     // Many clients, so that none of them is the reason.
-    await reach(stage, 'route', 'api.localhost/reports', 20, 20),
-    await reach(stage, 'backend', 'chat.localhost/', 30, 30),
-    await reach(stage, 'server', 'api.localhost/', 300, 30),
+    await reach(stage, { level: 'route', url: 'api.localhost/reports', times: 20, clients: 20 }),
+    await reach(stage, { level: 'backend', url: 'chat.localhost/', times: 30, clients: 30 }),
+    await reach(stage, { level: 'server', url: 'api.localhost/', times: 300, clients: 30 }),
   ];
 }
 
@@ -31,13 +39,7 @@ async function reachClientLimit(stage: Stage): Promise<LevelFigures> {
   return told(stage, { level: 'client', url, tally });
 }
 
-async function reach(
-  stage: Stage,
-  level: string,
-  url: string,
-  times: number,
-  clients: number,
-): Promise<LevelFigures> {
+async function reach(stage: Stage, { level, url, times, clients }: Rush): Promise<LevelFigures> {
   const tally = new Tally(await stage.visitors.ask(url, times, clients));
   return told(stage, { level, url, tally });
 }

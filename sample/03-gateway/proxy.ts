@@ -9,6 +9,7 @@ import { GatewayLimiter } from 'nestjs-floodgate';
 
 /** Where the backends are, by name. */
 export type Addresses = Readonly<Record<string, string>>;
+/** Injects the addresses. */
 export const ADDRESSES = Symbol('ADDRESSES');
 
 /** Hands requests on to the backend of their route. It sees those that the limits let pass. */

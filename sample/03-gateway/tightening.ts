@@ -9,6 +9,7 @@ export interface Attempt {
   readonly refusedBy: string | undefined;
 }
 
+/** What became of open streams, and of others that came. */
 export interface TighteningFigures {
   readonly opened: number;
   readonly limit: number;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { Stage } from './stage.js';
 
+/** What WebSockets held, and when one more was let in. */
 export interface WebSocketFigures {
   /** What the service said back over the first two. */
   readonly echoes: readonly string[];
