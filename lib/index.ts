@@ -81,6 +81,7 @@ export { GatewayLimiter } from './gateway/gateway-limiter.js';
 export type {
   GatewayChange,
   GatewayEvents,
+  GatewayMatch,
   GatewayTarget,
   LevelUse,
 } from './gateway/gateway-limiter.js';

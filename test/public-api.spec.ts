@@ -98,6 +98,7 @@ describe('the public API', () => {
       'GatewayDenial',
       'GatewayEvents',
       'GatewayFileOptions',
+      'GatewayMatch',
       'GatewayOptions',
       'GatewayRoute',
       'GatewayTarget',

@@ -16,7 +16,7 @@ import type { Level, LevelLimit, Resource } from './gateway-levels.js';
 import { limitFor, refusesAll, uncapped } from './gateway-levels.js';
 import type { Settings } from './gateway-settings.js';
 import { GatewaySettings } from './gateway-settings.js';
-import type { Prepared } from './gateway-state.js';
+import type { Destination, Prepared } from './gateway-state.js';
 import { GatewayState } from './gateway-state.js';
 import { backendUpdate, fromZero, routeUpdate, serverUpdate } from './gateway-updates.js';
 import { OpenConnections } from './open-connections.js';
@@ -32,6 +32,12 @@ export interface GatewayTarget {
    */
   readonly backend?: string | undefined;
   readonly clientIp: string;
+}
+
+/** Where a request goes. */
+export interface GatewayMatch {
+  readonly routeId: string;
+  readonly backend: string;
 }
 
 /** What is used of a level at the moment; undefined where nothing is limited, and so not counted. */
@@ -60,6 +66,11 @@ export interface GatewayEvents {
 /** What a gateway hangs on. */
 export interface GatewayTies extends LeaseTies {
   readonly newLeaseId: () => string;
+  /**
+   * One way to write the address of each client.
+   * @default as it is given
+   */
+  readonly keyOfClient?: (clientIp: string) => string;
 }
 
 /** How often those are looked for that were opened while others were counted. */
@@ -77,6 +88,7 @@ export class GatewayLimiter {
   readonly #settings: GatewaySettings;
   readonly #open: OpenConnections;
   readonly #answerTies: AnswerTies;
+  readonly #keyOfClient: (clientIp: string) => string;
   #state: GatewayState;
 
   constructor(
@@ -86,6 +98,7 @@ export class GatewayLimiter {
     this.#state = new GatewayState(config, NO_OVERRIDES.epochs);
     this.#settings = new GatewaySettings(config, ties.store, (settings) => this.#apply(settings));
     this.#open = new OpenConnections(ties.store, ties.newLeaseId);
+    this.#keyOfClient = ties.keyOfClient ?? ((clientIp) => clientIp);
     this.#answerTies = { ...ties, onClose: this.#open.remove };
   }
 
@@ -99,9 +112,10 @@ export class GatewayLimiter {
     this.#settings.stop();
   }
 
-  /** The route of a request; undefined when it is on none. */
-  match(host: string | undefined, path: string): string | undefined {
-    return this.#state.match(host, path)?.id;
+  /** The route of a request and its backend; undefined when it is on none. */
+  match(host: string | undefined, path: string): GatewayMatch | undefined {
+    const route = this.#state.match(host, path);
+    return route && { routeId: route.id, backend: route.backend };
   }
 
   /**
@@ -130,7 +144,7 @@ export class GatewayLimiter {
   /** What is used of a level; `id` is a route, a backend or the address of a client. */
   async current(level: Level, id = '', routeId?: string): Promise<LevelUse> {
     const prepared = preparedIn(this.#state, level, id, routeId);
-    const client = level === 'client' ? id : '';
+    const client = level === 'client' ? this.#keyOfClient(id) : '';
     return {
       qps: await this.#used(prepared, level, 'qps', client),
       connections: await this.#used(prepared, level, 'connections', client),
@@ -174,7 +188,7 @@ export class GatewayLimiter {
 
   #decide(target: GatewayTarget, what: Resource | 'limits'): Awaitable<GatewayAnswer> {
     const state = this.#state;
-    const visit = visitOf(target, state);
+    const visit = visitOf(target, state, this.#keyOfClient);
     const asked = state.preparedFor(visit)[what];
     const opens = what !== 'qps';
     const leaseId = opens ? this.ties.newLeaseId() : '';
@@ -185,7 +199,7 @@ export class GatewayLimiter {
     const refusing = asked.find(refusesAll);
     if (refusing) return this.#answer(refusal(refusing), [refusing], '');
     if (asked.length === 0) return answer(NOTHING_LIMITS);
-    const limits = asked.map((limit) => limitFor(limit, target.clientIp));
+    const limits = asked.map((limit) => limitFor(limit, visit.clientIp));
     const deciding = this.ties.store.decide({ limits, mode: 'take', maxWaitUs: 0, leaseId });
     return isPending(deciding) ? deciding.then(answer) : answer(deciding);
   }
@@ -237,12 +251,20 @@ export class GatewayLimiter {
   }
 }
 
-function visitOf({ routeId, backend, clientIp }: GatewayTarget, state: GatewayState): Visit {
+function visitOf(
+  { routeId, backend, clientIp }: GatewayTarget,
+  state: GatewayState,
+  keyOfClient: (clientIp: string) => string,
+): Visit {
+  return { ...destinationIn(state, routeId, backend), clientIp: keyOfClient(clientIp) };
+}
+
+function destinationIn(state: GatewayState, routeId?: string, backend?: string): Destination {
   if (backend !== undefined && !state.config.backends.has(backend)) {
     throw unknown('backend', backend, state.config.backends.keys());
   }
-  if (routeId === undefined) return { routeId: '', backend: backend ?? '', clientIp };
-  return { routeId, backend: backend ?? routeIn(state, routeId).route.backend, clientIp };
+  if (routeId === undefined) return { routeId: '', backend: backend ?? '' };
+  return { routeId, backend: backend ?? routeIn(state, routeId).route.backend };
 }
 
 function isTightened(before: CompleteLimits, after: CompleteLimits): boolean {
@@ -257,8 +279,8 @@ function preparedIn(
   routeId: string | undefined,
 ): Prepared {
   if (level === 'route') return routeIn(state, id);
-  if (level === 'backend') return state.preparedFor(visitOf({ backend: id, clientIp: '' }, state));
-  return state.preparedFor(visitOf({ routeId, clientIp: '' }, state));
+  if (level === 'backend') return state.preparedFor(destinationIn(state, undefined, id));
+  return state.preparedFor(destinationIn(state, routeId));
 }
 
 function denialIn(

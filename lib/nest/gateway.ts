@@ -1,13 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
-import type { LeaseKeeper } from '../core/lease.js';
-import type { LimitStore } from '../core/limit-store.js';
 import { WatchedFile } from '../files/watched-file.js';
 import { checkGatewayConfig } from '../gateway/check-gateway-config.js';
 import type { GatewayConfig } from '../gateway/gateway-config.js';
 import { gatewayFileFormat } from '../gateway/gateway-file.js';
-import type { GatewayChange } from '../gateway/gateway-limiter.js';
+import type { GatewayChange, GatewayTies } from '../gateway/gateway-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import type { YamlPackage } from '../gateway/yaml-text.js';
 import type { GatewayOptions } from './gateway-options.js';
@@ -19,20 +16,15 @@ export class Gateway implements OnApplicationShutdown {
   readonly limiter: GatewayLimiter;
   #file: WatchedFile<GatewayConfig> | undefined;
 
-  private constructor(config: GatewayConfig, store: LimitStore, keeper: LeaseKeeper) {
-    const ties = { store, keeper, newLeaseId: randomUUID };
+  private constructor(config: GatewayConfig, ties: GatewayTies) {
     this.limiter = new GatewayLimiter(checkGatewayConfig(config), ties);
     this.limiter.events.on('change', (change) => this.#log(change));
   }
 
   /** Reads the configuration. A bad one keeps the application from starting. */
-  static async start(
-    options: GatewayOptions | undefined,
-    store: LimitStore,
-    keeper: LeaseKeeper,
-  ): Promise<Gateway> {
-    if (options === undefined) return new Gateway({}, store, keeper);
-    if (!('file' in options)) return new Gateway(options, store, keeper).#begin();
+  static async start(options: GatewayOptions | undefined, ties: GatewayTies): Promise<Gateway> {
+    if (options === undefined) return new Gateway({}, ties);
+    if (!('file' in options)) return new Gateway(options, ties).#begin();
     const format = gatewayFileFormat(await yamlPackage());
     const made: { gateway?: Gateway } = {};
     const file = new WatchedFile(options.file, format, {
@@ -41,7 +33,7 @@ export class Gateway implements OnApplicationShutdown {
       },
       onError: keepConfig,
     });
-    const gateway = new Gateway(await file.start(), store, keeper);
+    const gateway = new Gateway(await file.start(), ties);
     made.gateway = gateway;
     if (options.watch === false) file.close();
     else gateway.#file = file;

@@ -19,7 +19,7 @@ import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { createStore } from './create-store.js';
 import { Gateway } from './gateway.js';
-import { GatewayClients } from './gateway-clients.js';
+import { GatewayDoor } from './gateway-door.js';
 import { GatewayUpgrades } from './gateway-upgrades.js';
 import { GatewayMiddleware } from './gateway.middleware.js';
 import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
@@ -85,10 +85,10 @@ import { checkOptions } from './rate-limit-options.js';
     {
       provide: Gateway,
       useFactory: gatewayFor,
-      inject: [CHECKED_OPTIONS, LimitStore, TimedLeaseKeeper],
+      inject: [CHECKED_OPTIONS, LimitStore, TimedLeaseKeeper, KeyResolvers],
     },
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
-    GatewayClients,
+    GatewayDoor,
     GatewayUpgrades,
     TimedLeaseKeeper,
     HandlerChainsReader,
@@ -173,8 +173,11 @@ function gatewayFor(
   { gateway }: CheckedOptions,
   store: LimitStore,
   keeper: TimedLeaseKeeper,
+  resolvers: KeyResolvers,
 ): Promise<Gateway> {
-  return Gateway.start(gateway, store, keeper);
+  const addresses = resolvers.from('ip');
+  const keyOfClient = (ip: string) => (addresses.resolve({ ip }) as string | undefined) ?? ip;
+  return Gateway.start(gateway, { store, keeper, keyOfClient, newLeaseId: randomUUID });
 }
 
 function outboundFor(
