@@ -35,7 +35,7 @@ export function storeKinds(): readonly StoreKind[] {
 function inMemory(): StoreKind {
   return {
     name: 'in memory',
-    runs: 150 * FACTOR,
+    runs: 100 * FACTOR,
     create() {
       const clock = new FakeClock();
       const store = new MemoryStore(clock);
