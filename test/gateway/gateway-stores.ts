@@ -12,7 +12,7 @@ import { sharedRedis } from '../support/redis-servers.js';
 export interface SharedLimits {
   readonly clock: FakeClock;
   /** The store as one more process sees it. */
-  open(): LimitStore;
+  readonly open: () => LimitStore;
 }
 
 /** A kind of store, of which every sequence gets a new one. */

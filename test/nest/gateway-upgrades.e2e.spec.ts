@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Decision, Inquiry } from '../../lib/core/limit-store.js';
 import { StoreAround } from '../../lib/core/store-around.js';
 import { GatewayLimiter, RateLimitModule } from '../../lib/index.js';
@@ -11,6 +11,9 @@ import { MonotonicClock } from '../../lib/memory/monotonic-clock.js';
 import type { StartOptions } from '../support/http-app.js';
 import { adapters, closeApps, startApp } from '../support/http-app.js';
 import { until } from '../support/redis-servers.js';
+
+// Processes and servers take their time on a busy machine.
+jest.setTimeout(30_000);
 
 const UPGRADE = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
 
