@@ -42,10 +42,8 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
 
   /** Gives the slots back. Safe to call more than once. */
   async release(): Promise<void> {
-    const held = this.letGo();
-    if (!held) return;
-    await this.#store.giveBack({ kind: 'release', ...held });
-    this.#onRelease?.();
+    this.#isOver = true;
+    await this.giveBack();
   }
 
   /** Prolongs the lease by its full length. Returns false when it had ended already. */
@@ -53,8 +51,13 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
     if (!this.#held) return false;
     const [alive = false] = await this.#store.renew([this.#held]);
     // Some slots may have been prolonged although another one had ended.
-    if (!alive) await this.release();
+    if (!alive) await this.lose();
     return alive;
+  }
+
+  /** Hears that the store does not know the slots any more, all or some of them. */
+  async lose(): Promise<void> {
+    await this.release();
   }
 
   /**
@@ -69,11 +72,23 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
     return true;
   }
 
+  /** Gives back what is held; it may hold slots again. */
+  protected async giveBack(): Promise<void> {
+    const held = this.#drop();
+    if (!held) return;
+    await this.#store.giveBack({ kind: 'release', ...held });
+    this.#onRelease?.();
+  }
+
   /** Forgets the slots without giving them back, because they are lost or returned otherwise. */
   letGo(): HeldLease | undefined {
+    this.#isOver = true;
+    return this.#drop();
+  }
+
+  #drop(): HeldLease | undefined {
     const held = this.#held;
     this.#held = undefined;
-    this.#isOver = true;
     if (held) this.#keeper?.drop(this);
     return held;
   }

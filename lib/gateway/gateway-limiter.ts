@@ -99,7 +99,11 @@ export class GatewayLimiter {
     this.#settings = new GatewaySettings(config, ties.store, (settings) => this.#apply(settings));
     this.#open = new OpenConnections(ties.store, ties.newLeaseId);
     this.#keyOfClient = ties.keyOfClient ?? ((clientIp) => clientIp);
-    this.#answerTies = { ...ties, onClose: this.#open.remove };
+    this.#answerTies = {
+      ...ties,
+      onClose: this.#open.remove,
+      onForgotten: async (answer) => this.#open.countOne(answer, this.#state),
+    };
   }
 
   /** Takes over what was changed in other processes, from now on. */
