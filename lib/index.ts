@@ -29,12 +29,14 @@ export { PlanRegistry } from './core/plan-registry.js';
 export { InMemoryPlanRegistry } from './core/in-memory-plan-registry.js';
 export type { PlanChangeListener } from './core/in-memory-plan-registry.js';
 export { planFromEnv } from './core/plan-from-env.js';
+export { definePlans } from './core/define-plans.js';
+export type { PlanName, PlanOrRate, Register } from './core/register.js';
+export type { Rate } from './core/rate.js';
 export type {
   ConcurrencyDefinition,
   FailurePolicy,
   PlanDefinition,
   PlanModifiers,
-  Rate,
   SlidingWindowDefinition,
   TokenBucketDefinition,
 } from './core/plan.js';

@@ -3,11 +3,12 @@ import type { Awaitable } from '../core/awaitable.js';
 import type { Phase } from '../core/keys/key-resolver.js';
 import type { KeySource } from '../core/keys/key-resolvers.js';
 import { phaseOf } from '../core/keys/key-resolvers.js';
+import type { PlanOrRate } from '../core/register.js';
 import type { MissingKeyPolicy } from './rate-limit-options.js';
 
 /** A plan of a chain: its name or a rate, with a key or tokens of its own where they differ. */
 export type PlanLink =
-  string | { readonly plan: string; readonly key?: KeySource; readonly tokens?: number };
+  PlanOrRate | { readonly plan: PlanOrRate; readonly key?: KeySource; readonly tokens?: number };
 
 /** The plans of a chain. */
 export type PlanLinks = PlanLink | readonly PlanLink[];

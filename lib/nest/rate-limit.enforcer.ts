@@ -7,7 +7,7 @@ import type { KeyResolver, Phase, RequestSource } from '../core/keys/key-resolve
 import { resolveKey } from '../core/keys/key-resolver.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import type { Lease } from '../core/lease.js';
-import type { PlanReference } from '../core/rate-limiter.js';
+import type { UncheckedReference } from '../core/rate-limiter.js';
 import { RateLimiter } from '../core/rate-limiter.js';
 import { toLinks } from './chain-options.js';
 import type { HandlerChains, ReadyChain, ReadyLink } from './handler-chains.js';
@@ -70,7 +70,7 @@ export class RateLimitEnforcer {
   }
 
   #decide(
-    references: readonly PlanReference[],
+    references: readonly UncheckedReference[],
     state: RequestState,
     { headers }: HandlerChains,
     context: ExecutionContext,
@@ -103,8 +103,8 @@ export class RateLimitEnforcer {
     chains: readonly ReadyChain[],
     request: LimitedRequest,
     context: ExecutionContext,
-  ): Awaitable<PlanReference[]> {
-    const references: PlanReference[] = [];
+  ): Awaitable<UncheckedReference[]> {
+    const references: UncheckedReference[] = [];
     for (let i = 0; i < chains.length; i++) {
       const adding = this.#add(references, chains[i]!, request, context);
       if (!isPending(adding)) continue;
@@ -117,7 +117,7 @@ export class RateLimitEnforcer {
   }
 
   #add(
-    references: PlanReference[],
+    references: UncheckedReference[],
     chain: ReadyChain,
     request: LimitedRequest,
     context: ExecutionContext,
@@ -137,7 +137,7 @@ export class RateLimitEnforcer {
   }
 
   async #addSlowly(
-    references: PlanReference[],
+    references: UncheckedReference[],
     chain: ReadyChain,
     request: LimitedRequest,
     context: ExecutionContext,
@@ -192,6 +192,6 @@ function referenceTo(
   chain: ReadyChain,
   key: string,
   tokens: number,
-): PlanReference {
+): UncheckedReference {
   return { plan: link.plan, key: chain.routePrefix + key, tokens: link.tokens ?? tokens };
 }
