@@ -65,6 +65,9 @@ interface Chain extends Inquiry {
 
 const NO_LEASE = '';
 
+/** Where every plan of a chain has a key of its own. */
+const NO_KEY = '';
+
 /** What is decided when nothing limits. */
 const UNLIMITED_DECISION: Decision = { allowed: true, waitUs: 0, atUs: 0, limits: [] };
 
@@ -133,6 +136,12 @@ export class RateLimiter {
   async refund(key: string, plans: PlanChain, tokens = 1): Promise<void> {
     const { limits } = await this.#chain(key, plans, tokens);
     if (limits.length > 0) await this.#store.giveBack({ kind: 'refund', limits });
+  }
+
+  /** Gives back what a lease was charged for these plans, as far as it was and is not settled. */
+  async refundCharge(lease: Lease, plans: readonly UncheckedReference[]): Promise<void> {
+    const { limits } = await this.#chain(NO_KEY, plans, 1);
+    await lease.refund(limits);
   }
 
   /** Forgets what the key has spent in these plans. */
