@@ -1,6 +1,8 @@
 // Plugging in
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export { RateLimit } from './nest/rate-limit.decorator.js';
+export { RateLimitCharge } from './nest/rate-limit-charge.decorator.js';
+export { RequestCharge } from './nest/request-charge.js';
 export { SkipRateLimit } from './nest/skip-rate-limit.decorator.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { RateLimitInterceptor } from './nest/rate-limit.interceptor.js';
@@ -14,7 +16,14 @@ export type {
   RateLimitOptions,
   RateLimitOptionsFactory,
 } from './nest/rate-limit-options.js';
-export type { ChainOptions, PlanLink, PlanLinks, RequestFunction } from './nest/chain-options.js';
+export type {
+  ChainOptions,
+  PlanLink,
+  PlanLinks,
+  RefundCondition,
+  RequestFunction,
+} from './nest/chain-options.js';
+export type { RequestOutcome } from './nest/request-outcome.js';
 
 // Deciding in code
 export { RateLimiter } from './core/rate-limiter.js';

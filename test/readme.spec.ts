@@ -55,7 +55,7 @@ describe('the README', () => {
     // What these tell the compiler would hold for the other examples, too.
     expect(REGISTERING.length).toBeGreaterThan(0);
     for (const index of REGISTERING) expect(compile(EXAMPLES[index]!)).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   it('shows the quick start as it is, in at most 15 lines', () => {
     expect(EXAMPLES[0]).toBe(readFileSync('sample/01-quick-start/app.module.ts', 'utf8'));
@@ -103,6 +103,37 @@ describe('the README', () => {
     await module.close();
   });
 
+  it('shows what is known only afterwards', async () => {
+    const { AppModule } = await loadExporting('AccountController');
+    const app = await boot(AppModule!);
+    const login = (password: string) => post(app, '/login', { password });
+    const statuses: number[] = [];
+    for (let i = 0; i < 7; i++) statuses.push((await login('open sesame')).status);
+    for (let i = 0; i < 6; i++) statuses.push((await login('guess')).status);
+    expect(statuses).toEqual([...Array<number>(7).fill(201), 401, 401, 401, 401, 401, 429]);
+    await post(app, '/complete', {});
+    const { headers } = await post(app, '/complete', {});
+    expect(headers.get('RateLimit')).toMatch(/^"model-tokens";r=380;/);
+    await app.close();
+  });
+
+  it('shows plans from a database, at one look-up for each customer', async () => {
+    const { AppModule, Database } = await loadExporting('CustomerPlans');
+    const app = await NestFactory.create(AppModule!, { logger: false });
+    app.use((request: { user?: unknown; query: unknown }, _: unknown, next: () => void) => {
+      request.user = request.query;
+      next();
+    });
+    await app.listen(0, '127.0.0.1');
+    const statuses: number[] = [];
+    for (const id of ['acme', 'acme', 'acme', 'other', 'other', 'other']) {
+      statuses.push((await fetch(`${await app.getUrl()}?id=${id}`)).status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(app.get<{ lookUps: number }>(Database!, { strict: false }).lookUps).toBe(2);
+    await app.close();
+  });
+
   it('lists every option with its default', () => {
     const defaults = checkOptions({});
     const rows = tableRows('| option ');
@@ -142,6 +173,12 @@ async function ask(app: INestApplication): Promise<string> {
     .filter((name) => headers.has(name))
     .map((name) => `${name}: ${headers.get(name)}\n`);
   return `HTTP/1.1 ${status} ${statusText}\n${shown.join('')}`;
+}
+
+async function post(app: INestApplication, path: string, body: object): Promise<Response> {
+  const headers = { 'Content-Type': 'application/json' };
+  const url = `${await app.getUrl()}${path}`;
+  return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
 async function loadExporting(name: string): Promise<Exports> {

@@ -28,6 +28,7 @@ import { LayeredPlanRegistry } from './layered-plan-registry.js';
 import { TimedLeaseKeeper } from './lease-keeper.js';
 import { Outbound } from './outbound.js';
 import { checkOutboundOptions } from './outbound-options.js';
+import { OutcomeRefunds } from './outcome-refunds.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import type { ASYNC_OPTIONS_TYPE, OPTIONS_TYPE } from './rate-limit.module-definition.js';
@@ -92,6 +93,7 @@ import { checkOptions } from './rate-limit-options.js';
     GatewayUpgrades,
     TimedLeaseKeeper,
     HandlerChainsReader,
+    OutcomeRefunds,
     RateLimitEnforcer,
     RateLimitExplorer,
     GlobalRateLimitGuard,
