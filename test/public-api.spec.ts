@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import * as floodgate from '../lib/index.js';
+import * as testing from '../lib/testing/index.js';
 
 describe('the public API', () => {
   it('is this list, and nothing is added or lost by accident', () => {
@@ -65,6 +66,10 @@ describe('the public API', () => {
       'planFromEnv',
       'triggersCooldown',
     ]);
+  });
+
+  it('has these helpers for the tests of applications', () => {
+    expect(Object.keys(testing).sort()).toEqual(['TestClock', 'TestLimits']);
   });
 
   it('exports these types', () => {

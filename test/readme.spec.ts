@@ -7,6 +7,7 @@ import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RateLimitError, RateLimitModule } from '../lib/index.js';
+import type { TestLimits } from '../lib/testing/index.js';
 import { checkOptions } from '../lib/nest/rate-limit-options.js';
 import { compile } from './support/compile.js';
 
@@ -43,7 +44,10 @@ describe('the README', () => {
         extends: '../tsconfig.json',
         compilerOptions: {
           rootDir: '../..',
-          paths: { 'nestjs-floodgate': ['../../lib/index.ts'] },
+          paths: {
+            'nestjs-floodgate': ['../../lib/index.ts'],
+            'nestjs-floodgate/testing': ['../../lib/testing/index.ts'],
+          },
         },
         include: ['.', '../../lib/**/*.d.ts'],
         exclude: REGISTERING.map((index) => `readme-${index}.ts`),
@@ -131,6 +135,27 @@ describe('the README', () => {
     }
     expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
     expect(app.get<{ lookUps: number }>(Database!, { strict: false }).lookUps).toBe(2);
+    await app.close();
+  });
+
+  it('shows a test that moves time and forgets limits', async () => {
+    const index = EXAMPLES.findIndex((code) => code.includes('TestLimits'));
+    const { createTestApp, limits } = (await import(`./generated/readme-${index}.js`)) as {
+      createTestApp(): Promise<INestApplication>;
+      limits: TestLimits;
+    };
+    const app = await createTestApp();
+    await app.listen(0, '127.0.0.1');
+    const statuses = async (count: number) => {
+      const seen: number[] = [];
+      for (let i = 0; i < count; i++) seen.push((await fetch(await app.getUrl())).status);
+      return seen;
+    };
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+    limits.advance(30_000);
+    expect(await statuses(2)).toEqual([200, 429]);
+    limits.reset();
+    expect(await statuses(3)).toEqual([200, 200, 429]);
     await app.close();
   });
 

@@ -29,7 +29,7 @@ export class OutcomeRefunds {
     const state = stateOf(request);
     state.isWatched = true;
     whenDone(response, () => {
-      const outcome = outcomeOf(request, response, state);
+      const outcome = outcomeOf(request, response, state.error);
       for (const chain of new Set(charged.map((reference) => reference.chain))) {
         const ofChain = charged.filter((reference) => reference.chain === chain);
         void this.#refund(chain.refundOn, outcome, () => this.limiter.refundCharge(lease, ofChain));

@@ -1,4 +1,3 @@
-import type { RequestState } from './request-state.js';
 import { rawResponse } from './when-done.js';
 
 /** Nginx's word for a client that hung up before it was answered; never sent to anybody. */
@@ -19,11 +18,7 @@ export interface RequestOutcome {
 }
 
 /** Tells how a request ended, now that it has. */
-export function outcomeOf(
-  request: unknown,
-  response: unknown,
-  { error }: RequestState,
-): RequestOutcome {
+export function outcomeOf(request: unknown, response: unknown, error: unknown): RequestOutcome {
   const { writableFinished, statusCode } = rawResponse(response);
   return {
     request,
