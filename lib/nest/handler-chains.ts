@@ -167,6 +167,14 @@ export class HandlerChainsReader {
   }
 }
 
+/** Whether a handler is limited at all, by its own decorators or those of its class. */
+export function isLimited(controller: Type, handler: Function): boolean {
+  const isDecorated = [controller, handler].some((one) =>
+    Reflect.hasMetadata(CHAINS_METADATA, one),
+  );
+  return isDecorated && !isSkipped(controller, handler);
+}
+
 /** Says in which handler a mistake is. */
 export function locate(error: RateLimitError, controller: Type, handler: Function): RateLimitError {
   const place = `@RateLimit on ${controller.name}.${handler.name}`;

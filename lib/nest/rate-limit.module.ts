@@ -17,6 +17,7 @@ import { RateLimiter } from '../core/rate-limiter.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
+import { ApiDocumentation } from './api-documentation.js';
 import { createStore } from './create-store.js';
 import { Gateway } from './gateway.js';
 import { GatewayClients } from './gateway-clients.js';
@@ -96,6 +97,7 @@ import { checkOptions } from './rate-limit-options.js';
     OutcomeRefunds,
     RateLimitEnforcer,
     RateLimitExplorer,
+    ApiDocumentation,
     GlobalRateLimitGuard,
     { provide: APP_GUARD, useExisting: GlobalRateLimitGuard },
   ],

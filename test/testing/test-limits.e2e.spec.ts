@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
+import { definePlans, RateLimit, RateLimiter, RateLimitModule } from 'nestjs-floodgate';
 import { TestLimits } from 'nestjs-floodgate/testing';
 import type { HttpApp } from '../support/http-app.js';
 import { adapters, closeApps, startApp } from '../support/http-app.js';
@@ -13,11 +13,11 @@ class HelloController {
   hello(): void {}
 }
 
-const PLANS = {
+const PLANS = definePlans({
   hourly: '3/hour',
   window: { limit: 3, windowMs: 1_000 },
   slots: { maxConcurrent: 1 },
-};
+});
 
 afterEach(closeApps);
 
