@@ -23,6 +23,7 @@ export type {
   RefundCondition,
   RequestFunction,
 } from './nest/chain-options.js';
+export type { DiagnosisCode } from './nest/diagnosis.js';
 export type { RequestOutcome } from './nest/request-outcome.js';
 
 // Deciding in code

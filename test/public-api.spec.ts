@@ -90,6 +90,7 @@ describe('the public API', () => {
       'ConcurrencyDefinition',
       'ConcurrencyPlan',
       'Decision',
+      'DiagnosisCode',
       'DomainRule',
       'DomainStats',
       'FailurePolicy',

@@ -8,6 +8,7 @@ import { Test } from '@nestjs/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RateLimitError, RateLimitModule } from '../lib/index.js';
 import type { TestLimits } from '../lib/testing/index.js';
+import { DIAGNOSES } from '../lib/nest/diagnosis.js';
 import { checkOptions } from '../lib/nest/rate-limit-options.js';
 import { compile } from './support/compile.js';
 
@@ -141,7 +142,7 @@ describe('the README', () => {
   it('shows a test that moves time and forgets limits', async () => {
     const index = EXAMPLES.findIndex((code) => code.includes('TestLimits'));
     const { createTestApp, limits } = (await import(`./generated/readme-${index}.js`)) as {
-      createTestApp(): Promise<INestApplication>;
+      createTestApp: () => Promise<INestApplication>;
       limits: TestLimits;
     };
     const app = await createTestApp();
@@ -174,6 +175,11 @@ describe('the README', () => {
         typeof value === 'string' ? `'${value}'` : String(value),
       ]);
     }
+  });
+
+  it('lists every warning', () => {
+    const listed = tableRows('| warning ').map(([code]) => code);
+    expect(listed).toEqual(Object.keys(DIAGNOSES));
   });
 
   it('lists every error code', () => {

@@ -80,11 +80,21 @@ function successOf(controller: Type, name: string, handler: Function): Responses
 }
 
 function pluginEntry(controller: Type, name: string): PluginEntry {
-  const factory = (controller as unknown as Record<string, unknown>)[PLUGIN_FACTORY];
-  if (typeof factory !== 'function') return {};
-  const found = (factory as () => Record<string, PluginEntry>).call(controller)[name] ?? {};
+  const found = pluginMetadata(controller)[name] ?? {};
   const ofResponse = Object.entries(found).filter(([field]) => !OF_OPERATION.includes(field));
   return Object.fromEntries(ofResponse);
+}
+
+/** What is broken there is told by @nestjs/swagger, if it is used at all. */
+function pluginMetadata(controller: Type): Readonly<Record<string, PluginEntry>> {
+  const { [PLUGIN_FACTORY]: factory } = controller as { [PLUGIN_FACTORY]?: unknown };
+  try {
+    return typeof factory === 'function'
+      ? (factory.call(controller) as Record<string, object>)
+      : {};
+  } catch {
+    return {};
+  }
 }
 
 function usualStatus(handler: Function): number {

@@ -9,6 +9,7 @@ import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import type { Lease } from '../core/lease.js';
 import { RateLimiter } from '../core/rate-limiter.js';
 import { toLinks } from './chain-options.js';
+import { Diagnostics } from './diagnostics.js';
 import type { HandlerChains, ReadyChain, ReadyLink } from './handler-chains.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { MissingKeyException } from './missing-key.exception.js';
@@ -46,6 +47,7 @@ export class RateLimitEnforcer {
     resolvers: KeyResolvers,
     private readonly adapterHost: HttpAdapterHost,
     private readonly refunds: OutcomeRefunds,
+    private readonly diagnostics: Diagnostics,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     this.#ip = resolvers.from('ip');
@@ -63,6 +65,7 @@ export class RateLimitEnforcer {
     const request = context.getArgByIndex<LimitedRequest>(0);
     const state = stateOf(request);
     if (state[phase] === chains) return;
+    if (this.diagnostics.isWatching) this.diagnostics.look(request);
     state[phase] = chains;
     const building = this.#references(chains[phase], request, context);
     return isPending(building)

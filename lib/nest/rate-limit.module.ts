@@ -19,6 +19,7 @@ import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { ApiDocumentation } from './api-documentation.js';
 import { createStore } from './create-store.js';
+import { Diagnostics } from './diagnostics.js';
 import { Gateway } from './gateway.js';
 import { GatewayClients } from './gateway-clients.js';
 import { GatewayUpgrades } from './gateway-upgrades.js';
@@ -95,6 +96,7 @@ import { checkOptions } from './rate-limit-options.js';
     TimedLeaseKeeper,
     HandlerChainsReader,
     OutcomeRefunds,
+    Diagnostics,
     RateLimitEnforcer,
     RateLimitExplorer,
     ApiDocumentation,
