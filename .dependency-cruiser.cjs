@@ -60,6 +60,18 @@ module.exports = {
       },
     },
     {
+      name: 'testing-imports-core-and-memory',
+      severity: 'error',
+      from: { path: '^lib/testing' },
+      to: { pathNot: ['^lib/(core|memory|testing)'] },
+    },
+    {
+      name: 'nobody-imports-testing',
+      severity: 'error',
+      from: { path: '^lib/(?!testing)' },
+      to: { path: '^lib/testing' },
+    },
+    {
       name: 'nobody-imports-the-index',
       severity: 'error',
       from: { path: '^lib/.+/' },

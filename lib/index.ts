@@ -1,6 +1,8 @@
 // Plugging in
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export { RateLimit } from './nest/rate-limit.decorator.js';
+export { RateLimitCharge } from './nest/rate-limit-charge.decorator.js';
+export { RequestCharge } from './nest/request-charge.js';
 export { SkipRateLimit } from './nest/skip-rate-limit.decorator.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { RateLimitInterceptor } from './nest/rate-limit.interceptor.js';
@@ -14,7 +16,15 @@ export type {
   RateLimitOptions,
   RateLimitOptionsFactory,
 } from './nest/rate-limit-options.js';
-export type { ChainOptions, PlanLink, PlanLinks, RequestFunction } from './nest/chain-options.js';
+export type {
+  ChainOptions,
+  PlanLink,
+  PlanLinks,
+  RefundCondition,
+  RequestFunction,
+} from './nest/chain-options.js';
+export type { DiagnosisCode } from './nest/diagnosis.js';
+export type { RequestOutcome } from './nest/request-outcome.js';
 
 // Deciding in code
 export { RateLimiter } from './core/rate-limiter.js';
@@ -29,12 +39,14 @@ export { PlanRegistry } from './core/plan-registry.js';
 export { InMemoryPlanRegistry } from './core/in-memory-plan-registry.js';
 export type { PlanChangeListener } from './core/in-memory-plan-registry.js';
 export { planFromEnv } from './core/plan-from-env.js';
+export { definePlans } from './core/define-plans.js';
+export type { PlanName, PlanOrRate, Register } from './core/register.js';
+export type { Rate } from './core/rate.js';
 export type {
   ConcurrencyDefinition,
   FailurePolicy,
   PlanDefinition,
   PlanModifiers,
-  Rate,
   SlidingWindowDefinition,
   TokenBucketDefinition,
 } from './core/plan.js';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import * as floodgate from '../lib/index.js';
+import * as testing from '../lib/testing/index.js';
 
 describe('the public API', () => {
   it('is this list, and nothing is added or lost by accident', () => {
@@ -38,6 +39,7 @@ describe('the public API', () => {
       'PrincipalKeyResolver',
       'RATE_LIMIT_OPTIONS',
       'RateLimit',
+      'RateLimitCharge',
       'RateLimitError',
       'RateLimitExceededException',
       'RateLimitGuard',
@@ -46,6 +48,7 @@ describe('the public API', () => {
       'RateLimitResult',
       'RateLimitUnavailableException',
       'RateLimiter',
+      'RequestCharge',
       'Reservation',
       'SkipRateLimit',
       'UnknownDomainError',
@@ -54,6 +57,7 @@ describe('the public API', () => {
       'WaitTimedOutError',
       'classifyError',
       'classifyResponse',
+      'definePlans',
       'limitAxios',
       'limitConnections',
       'normalizeAddress',
@@ -62,6 +66,10 @@ describe('the public API', () => {
       'planFromEnv',
       'triggersCooldown',
     ]);
+  });
+
+  it('has these helpers for the tests of applications', () => {
+    expect(Object.keys(testing).sort()).toEqual(['TestClock', 'TestLimits']);
   });
 
   it('exports these types', () => {
@@ -82,6 +90,7 @@ describe('the public API', () => {
       'ConcurrencyDefinition',
       'ConcurrencyPlan',
       'Decision',
+      'DiagnosisCode',
       'DomainRule',
       'DomainStats',
       'FailurePolicy',
@@ -130,6 +139,8 @@ describe('the public API', () => {
       'PlanLink',
       'PlanLinks',
       'PlanModifiers',
+      'PlanName',
+      'PlanOrRate',
       'PlanReference',
       'Rate',
       'RateLimitErrorCode',
@@ -137,8 +148,11 @@ describe('the public API', () => {
       'RateLimitOptionsFactory',
       'RateLimitReason',
       'RedisSource',
+      'RefundCondition',
+      'Register',
       'ReplanChange',
       'RequestFunction',
+      'RequestOutcome',
       'RequestSource',
       'ReserveOptions',
       'Resource',

@@ -7,10 +7,14 @@ import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RateLimitError, RateLimitModule } from '../lib/index.js';
+import type { TestLimits } from '../lib/testing/index.js';
+import { DIAGNOSES } from '../lib/nest/diagnosis.js';
 import { checkOptions } from '../lib/nest/rate-limit-options.js';
+import { compile } from './support/compile.js';
 
 const README = readFileSync('README.md', 'utf8');
 const EXAMPLES = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+const REGISTERING = [...EXAMPLES.keys()].filter((i) => EXAMPLES[i]!.includes('declare module'));
 const FOLDER = join('test', 'generated');
 const fileOf = (index: number) => join(FOLDER, `readme-${index}.ts`);
 
@@ -41,16 +45,22 @@ describe('the README', () => {
         extends: '../tsconfig.json',
         compilerOptions: {
           rootDir: '../..',
-          paths: { 'nestjs-floodgate': ['../../lib/index.ts'] },
+          paths: {
+            'nestjs-floodgate': ['../../lib/index.ts'],
+            'nestjs-floodgate/testing': ['../../lib/testing/index.ts'],
+          },
         },
         include: ['.', '../../lib/**/*.d.ts'],
-        exclude: [],
+        exclude: REGISTERING.map((index) => `readme-${index}.ts`),
       }),
     );
     const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
     const { stdout } = spawnSync(process.execPath, [tsc, '-p', FOLDER], { encoding: 'utf8' });
     expect(stdout).toBe('');
-  });
+    // What these tell the compiler would hold for the other examples, too.
+    expect(REGISTERING.length).toBeGreaterThan(0);
+    for (const index of REGISTERING) expect(compile(EXAMPLES[index]!)).toEqual([]);
+  }, 120_000);
 
   it('shows the quick start as it is, in at most 15 lines', () => {
     expect(EXAMPLES[0]).toBe(readFileSync('sample/01-quick-start/app.module.ts', 'utf8'));
@@ -98,6 +108,58 @@ describe('the README', () => {
     await module.close();
   });
 
+  it('shows what is known only afterwards', async () => {
+    const { AppModule } = await loadExporting('AccountController');
+    const app = await boot(AppModule!);
+    const login = (password: string) => post(app, '/login', { password });
+    const statuses: number[] = [];
+    for (let i = 0; i < 7; i++) statuses.push((await login('open sesame')).status);
+    for (let i = 0; i < 6; i++) statuses.push((await login('guess')).status);
+    expect(statuses).toEqual([...Array<number>(7).fill(201), 401, 401, 401, 401, 401, 429]);
+    await post(app, '/complete', {});
+    const { headers } = await post(app, '/complete', {});
+    expect(headers.get('RateLimit')).toMatch(/^"model-tokens";r=380;/);
+    await app.close();
+  });
+
+  it('shows plans from a database, at one look-up for each customer', async () => {
+    const { AppModule, Database } = await loadExporting('CustomerPlans');
+    const app = await NestFactory.create(AppModule!, { logger: false });
+    app.use((request: { user?: unknown; query: unknown }, _: unknown, next: () => void) => {
+      request.user = request.query;
+      next();
+    });
+    await app.listen(0, '127.0.0.1');
+    const statuses: number[] = [];
+    for (const id of ['acme', 'acme', 'acme', 'other', 'other', 'other']) {
+      statuses.push((await fetch(`${await app.getUrl()}?id=${id}`)).status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(app.get<{ lookUps: number }>(Database!, { strict: false }).lookUps).toBe(2);
+    await app.close();
+  });
+
+  it('shows a test that moves time and forgets limits', async () => {
+    const index = EXAMPLES.findIndex((code) => code.includes('TestLimits'));
+    const { createTestApp, limits } = (await import(`./generated/readme-${index}.js`)) as {
+      createTestApp: () => Promise<INestApplication>;
+      limits: TestLimits;
+    };
+    const app = await createTestApp();
+    await app.listen(0, '127.0.0.1');
+    const statuses = async (count: number) => {
+      const seen: number[] = [];
+      for (let i = 0; i < count; i++) seen.push((await fetch(await app.getUrl())).status);
+      return seen;
+    };
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+    limits.advance(30_000);
+    expect(await statuses(2)).toEqual([200, 429]);
+    limits.reset();
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+    await app.close();
+  });
+
   it('lists every option with its default', () => {
     const defaults = checkOptions({});
     const rows = tableRows('| option ');
@@ -113,6 +175,11 @@ describe('the README', () => {
         typeof value === 'string' ? `'${value}'` : String(value),
       ]);
     }
+  });
+
+  it('lists every warning', () => {
+    const listed = tableRows('| warning ').map(([code]) => code);
+    expect(listed).toEqual(Object.keys(DIAGNOSES));
   });
 
   it('lists every error code', () => {
@@ -137,6 +204,12 @@ async function ask(app: INestApplication): Promise<string> {
     .filter((name) => headers.has(name))
     .map((name) => `${name}: ${headers.get(name)}\n`);
   return `HTTP/1.1 ${status} ${statusText}\n${shown.join('')}`;
+}
+
+async function post(app: INestApplication, path: string, body: object): Promise<Response> {
+  const headers = { 'Content-Type': 'application/json' };
+  const url = `${await app.getUrl()}${path}`;
+  return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
 async function loadExporting(name: string): Promise<Exports> {

@@ -56,7 +56,12 @@ export interface Decision {
 /** Something to be given back. Nothing is ever created by giving back: what is forgotten is full. */
 export type Return =
   /** Tokens that were spent for nothing, by the cost of each limit. */
-  | { readonly kind: 'refund'; readonly limits: readonly Limit[] }
+  | {
+      readonly kind: 'refund';
+      readonly limits: readonly Limit[];
+      /** As in the decision that spent them, where it is known: they come back where they were. */
+      readonly failure?: FailurePolicy | undefined;
+    }
   /** The slots held under one lease. */
   | { readonly kind: 'release'; readonly limits: readonly Limit[]; readonly leaseId: string }
   /** A reservation that will not be used, slots included. */

@@ -1,3 +1,5 @@
+import type { Rate } from './rate.js';
+
 /** A plan that spends tokens: bursts up to the capacity, refilled steadily. The default kind. */
 export interface TokenBucketDefinition extends PlanModifiers {
   /** Told by its fields; need not be written. */
@@ -47,11 +49,6 @@ export interface PlanModifiers {
 
 /** What happens while the store does not answer. */
 export type FailurePolicy = 'open' | 'closed' | 'local';
-
-/**
- * A rate in words, such as `'100/minute'` or `'5/10s'`: a token bucket that holds one period's worth.
- */
-export type Rate = `${number}/${string}`;
 
 /** A plan as it is written in the options. */
 export type PlanDefinition =

@@ -25,8 +25,9 @@ export class Reservation extends Lease {
   async cancel(): Promise<void> {
     const decision = this.#booked;
     this.#booked = undefined;
+    // Tokens that were settled are accounted for; slots come back all the same.
+    if (!decision || !this.closeBill()) return this.release();
     this.letGo();
-    if (!decision) return;
     await this.#ties.store.giveBack({ kind: 'cancel', decision, leaseId: this.#leaseId });
   }
 }

@@ -98,6 +98,12 @@ export interface RateLimitOptions {
    * @default false
    */
   readonly problemDetails?: boolean;
+  /**
+   * Warns, once each, of what looks wrong around the application: proxies that are not trusted, or
+   * too much, and processes that count alone.
+   * @default true
+   */
+  readonly diagnostics?: boolean;
   /** What your own calls to others are kept to. */
   readonly outbound?: OutboundOptions;
   /** What requests on their way to other services are kept to: a configuration, or its file. */
@@ -121,6 +127,7 @@ export type CheckedOptions = RateLimitOptions &
       | 'onStoreFailure'
       | 'localShare'
       | 'denyCache'
+      | 'diagnostics'
     >
   >;
 
@@ -164,6 +171,7 @@ const CHECKS: {
     '"draft-11", "legacy" or false',
   ],
   problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
+  diagnostics: [(value) => typeof value === 'boolean', 'true or false'],
   outbound: [isRecord, 'an object of outbound options'],
   gateway: [isRecord, 'the configuration of a gateway, or { file }'],
 };
@@ -186,6 +194,7 @@ export function checkOptions(options: RateLimitOptions): CheckedOptions {
     onStoreFailure: 'open',
     localShare: 1,
     denyCache: true,
+    diagnostics: true,
     ...(Object.fromEntries(given) as RateLimitOptions),
   };
 }

@@ -1,8 +1,11 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
+import { tap } from 'rxjs';
 import { isPending } from '../core/awaitable.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
+import type { LimitedRequest } from './request-state.js';
+import { knownState } from './request-state.js';
 
 /** Enforces what is known only once the guards have run, such as limits by principal. */
 @Injectable()
@@ -14,6 +17,21 @@ export class RateLimitInterceptor implements NestInterceptor {
     next: CallHandler,
   ): Observable<unknown> | Promise<Observable<unknown>> {
     const enforcing = this.enforcer.enforce(context, 'interceptor');
-    return isPending(enforcing) ? enforcing.then(() => next.handle()) : next.handle();
+    return isPending(enforcing)
+      ? enforcing.then(() => handle(context, next))
+      : handle(context, next);
   }
+}
+
+/** What the handler throws is taken down where somebody waits for the outcome of the request. */
+function handle(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+  const state = knownState(context.getArgByIndex<LimitedRequest>(0));
+  if (!state?.isWatched) return next.handle();
+  return next.handle().pipe(
+    tap({
+      error: (error: unknown) => {
+        state.error = error;
+      },
+    }),
+  );
 }

@@ -17,7 +17,9 @@ import { RateLimiter } from '../core/rate-limiter.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
+import { ApiDocumentation } from './api-documentation.js';
 import { createStore } from './create-store.js';
+import { Diagnostics } from './diagnostics.js';
 import { Gateway } from './gateway.js';
 import { GatewayDoor } from './gateway-door.js';
 import { GatewayUpgrades } from './gateway-upgrades.js';
@@ -28,6 +30,7 @@ import { LayeredPlanRegistry } from './layered-plan-registry.js';
 import { TimedLeaseKeeper } from './lease-keeper.js';
 import { Outbound } from './outbound.js';
 import { checkOutboundOptions } from './outbound-options.js';
+import { OutcomeRefunds } from './outcome-refunds.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import type { ASYNC_OPTIONS_TYPE, OPTIONS_TYPE } from './rate-limit.module-definition.js';
@@ -92,8 +95,11 @@ import { checkOptions } from './rate-limit-options.js';
     GatewayUpgrades,
     TimedLeaseKeeper,
     HandlerChainsReader,
+    OutcomeRefunds,
+    Diagnostics,
     RateLimitEnforcer,
     RateLimitExplorer,
+    ApiDocumentation,
     GlobalRateLimitGuard,
     { provide: APP_GUARD, useExisting: GlobalRateLimitGuard },
   ],

@@ -86,7 +86,7 @@ export class FailSafeStore extends StoreAround {
   /** Never fails: what cannot be given back comes back by itself, in time. */
   override async giveBack(returned: Return): Promise<boolean> {
     // A turn comes back where it was booked; in the other place it would be a gift.
-    const failure = returned.kind === 'cancel' ? returned.decision.failure : undefined;
+    const failure = failureOf(returned);
     const atHome = failure === 'local' || returned.kind !== 'cancel';
     const locally = atHome && (await this.local.giveBack(this.#shareOfReturn(returned)));
     const first = limitsOf(returned)[0];
@@ -320,6 +320,12 @@ function shareOf(plan: Plan, localShare: number): Plan {
   return plan.kind === 'token-bucket'
     ? { ...plan, quota, refill: plan.refill * localShare }
     : { ...plan, quota };
+}
+
+/** What was done instead when the store did not answer; undefined when it did, or nobody knows. */
+function failureOf(returned: Return): FailurePolicy | undefined {
+  if (returned.kind === 'cancel') return returned.decision.failure;
+  return returned.kind === 'refund' ? returned.failure : undefined;
 }
 
 function failed(failure: 'open' | 'closed'): Decision {

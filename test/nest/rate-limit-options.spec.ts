@@ -19,6 +19,7 @@ const DEFAULTS = {
   onStoreFailure: 'open',
   localShare: 1,
   denyCache: true,
+  diagnostics: true,
 };
 
 describe('the options', () => {
@@ -47,6 +48,7 @@ describe('the options', () => {
     { headers: 'legacy' },
     { headers: false },
     { problemDetails: true },
+    { diagnostics: false },
     { redis: 'redis://127.0.0.1:6379' },
     { redis: { host: 'redis', port: 6379 } },
     { keyPrefix: 'my-app:limits' },
