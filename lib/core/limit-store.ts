@@ -101,8 +101,11 @@ export abstract class LimitStore {
     throw withoutGates();
   }
 
-  /** Tells about every change of a gate, also by other processes, until it is closed. */
-  watchGates(_listener: GateListener): GateWatch {
+  /**
+   * Tells about every change of a gate, also by other processes, until it is closed. Calls `onLive`
+   * whenever changes by others begin to be heard: those before may have been missed.
+   */
+  watchGates(_listener: GateListener, _onLive?: () => void): GateWatch {
     throw withoutGates();
   }
 

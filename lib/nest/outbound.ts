@@ -34,7 +34,11 @@ export class Outbound implements OnApplicationShutdown {
     this.#watch = new LateGateWatch(store);
     this.#book = new DomainBook(
       this.#rulesWith({}),
-      { store, keeper, watch: this.#watch, ticker: new SystemTicker(), newLeaseId: randomUUID },
+      {
+        ...{ store, keeper, watch: this.#watch, ticker: new SystemTicker() },
+        newLeaseId: randomUUID,
+        onShut: (name, shut) => this.throttler.hearShut(name, shut),
+      },
       { throttle, onStoreFailure, maxDomains, idleMs },
     );
     this.throttler = new AdaptiveThrottler(this.#book, store);
@@ -51,10 +55,13 @@ export class Outbound implements OnApplicationShutdown {
       ...{ book: this.#book, throttler, fetch, timeoutMs },
       timeMs: Date.now,
     });
-    this.#watch.listen((key, state) => {
-      const domain = this.#book.find(key);
-      if (domain) throttler.hear(domain, state);
-    });
+    this.#watch.listen(
+      (key, state) => {
+        const domain = this.#book.find(key);
+        if (domain) throttler.hear(domain, state);
+      },
+      () => void throttler.catchUp(),
+    );
   }
 
   /** Reads the file of rules, if there is one. A bad one keeps the application from starting. */

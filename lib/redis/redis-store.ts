@@ -125,11 +125,12 @@ export class RedisStore extends LimitStore {
     return this.#atGate(gate, undefined, undefined);
   }
 
-  override watchGates(listener: GateListener): GateWatch {
-    return this.#subscriptions.listen(this.#keys.gateChannel, (text) => {
+  override watchGates(listener: GateListener, onLive?: () => void): GateWatch {
+    const hear = (text: string) => {
       const news = decodeGateNews(text);
       if (news) listener(news.key, news.state);
-    });
+    };
+    return this.#subscriptions.listen(this.#keys.gateChannel, hear, onLive);
   }
 
   override readNotice(name: string): Promise<Notice> {

@@ -23,6 +23,7 @@ import type { HttpApp, StartOptions } from '../support/http-app.js';
 import { bootApp, closeApps, startApp } from '../support/http-app.js';
 import { HttpSite } from '../support/http-site.js';
 import { sharedRedis, until } from '../support/redis-servers.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 
 jest.setTimeout(40_000);
 
@@ -259,6 +260,23 @@ describe('the outbound side', () => {
     await expect(limiterOf(other).wait(SITE, { timeoutMs: 100 })).rejects.toMatchObject({
       code: 'WAIT_TIMED_OUT',
     });
+  });
+
+  it('tells of a cooldown that began while others could not be heard', async () => {
+    const proxy = await TcpProxy.to({ port: Number(new URL(sharedRedis.url).port) });
+    const keyPrefix = `outbound-${randomUUID()}`;
+    const one = await boot({}, { redis: sharedRedis.url, keyPrefix });
+    const other = await boot({}, { redis: proxy.url, keyPrefix });
+    await limiterOf(other).allow(SITE);
+    const heard: string[] = [];
+    throttlerOf(other).events.on('cooldown', ({ domain }) => heard.push(domain));
+    proxy.fallSilent();
+    for (let i = 0; i < 3; i++) await throttlerOf(one).recordBlock(SITE, 'captcha');
+    proxy.speakAgain();
+    await until('the news', () => heard.length > 0);
+    expect(heard).toEqual([SITE]);
+    await closeApps();
+    await proxy.close();
   });
 });
 
