@@ -8,7 +8,7 @@ import { until } from '../support/redis-servers.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { ShiftedClock } from './shifted-clock.js';
 import type { Server } from './stage.js';
-import { Stage } from './stage.js';
+import { PATIENT, Stage } from './stage.js';
 
 const APP_PROCESSES: string = '../support/app-processes.mjs';
 const { startApp } = (await import(APP_PROCESSES)) as {
@@ -123,7 +123,7 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
   });
 
   it('SCRIPT FLUSH over and over loses no decision', async () => {
-    const { limiter, lines } = await stage.app(server.url, { plans: PLANS });
+    const { limiter, lines } = await stage.app(server.url, { plans: PLANS, ...PATIENT });
     const load = new Load(limiter);
     await until('steady', () => load.isSteady);
     for (let i = 0; i < 2_000; i++) {

