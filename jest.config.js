@@ -24,6 +24,8 @@ export default {
       },
     ],
   },
+  // Only ends what hangs, after `until` has said what it waits for: what has to be quick is asserted.
+  testTimeout: 30_000,
   globalSetup: '<rootDir>/test/global-setup.mjs',
   globalTeardown: '<rootDir>/test/global-teardown.mjs',
   collectCoverageFrom: ['lib/**/*.ts'],

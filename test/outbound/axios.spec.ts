@@ -7,7 +7,7 @@ import { Test } from '@nestjs/testing';
 import type { AxiosError, AxiosInstance, InternalAxiosRequestConfig } from 'axios';
 import axios from 'axios';
 import { firstValueFrom, timeout } from 'rxjs';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { MonotonicClock } from '../../lib/memory/monotonic-clock.js';
 import type { OutboundOptions } from '../../lib/nest/outbound-options.js';
@@ -19,8 +19,6 @@ import { HttpSite } from '../support/http-site.js';
 import { outboundSide } from '../support/outbound-side.js';
 import { freePort } from '../support/redis-servers.js';
 import { readRecorded } from './recorded-response.js';
-
-jest.setTimeout(30_000);
 
 const HOME = '127.0.0.1';
 const ELSEWHERE = '127.0.0.2';

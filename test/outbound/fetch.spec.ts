@@ -16,8 +16,6 @@ import { HttpSite } from '../support/http-site.js';
 import { outboundSide } from '../support/outbound-side.js';
 import { readRecorded } from './recorded-response.js';
 
-jest.setTimeout(30_000);
-
 /** The domain that sites are called by, unless a test says otherwise. */
 const HOME = '127.0.0.1';
 /** Requests from different addresses of the same machine are for different domains. */
