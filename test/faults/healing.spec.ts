@@ -159,14 +159,14 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
     await holder.call('acquire', 'ada', 'slots');
     await holder.end();
     hand.setMs(-3_600_000);
-    const { limiter } = await stage.app(shifted.url, { plans });
+    const { limiter } = await stage.app(shifted.url, { plans, ...PATIENT });
     expect((await limiter.acquire('ada', 'slots')).retryAfterMs).toBeLessThanOrEqual(300);
     await until('its lease to end', async () => (await limiter.acquire('ada', 'slots')).allowed);
     clock.remove();
   });
 
   it.each(['gold', 'window'])('a %s of a later version is left alone by a refund', async (plan) => {
-    const { limiter } = await stage.app(server.url, { plans: PLANS });
+    const { limiter } = await stage.app(server.url, { plans: PLANS, ...PATIENT });
     await limiter.allow('eve', plan);
     const name = `rate_limiter:${plan}:{eve}`;
     await admin.hset(name, { v: '2' });
@@ -176,7 +176,7 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
   });
 
   it('a key that cannot be read is told about, once', async () => {
-    const { limiter, lines } = await stage.app(server.url, { plans: PLANS });
+    const { limiter, lines } = await stage.app(server.url, { plans: PLANS, ...PATIENT });
     await admin.set('rate_limiter:gold:{eve}', 'x', 'EX', 60);
     for (let i = 0; i < 5; i++) await limiter.allow('eve', 'gold');
     expect(lines).toHaveLength(1);
