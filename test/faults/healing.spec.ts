@@ -56,7 +56,7 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
       ['truncated', (text) => text.slice(0, second(text) - 8) + text.slice(second(text))],
       ['doubled', (text) => text.slice(0, second(text)) + text],
     ])('%s is never taken for that of another caller', async (_what, rewrite) => {
-      const { limiter } = await stage.app(proxy.url, { plans: PLANS });
+      const { limiter } = await stage.app(proxy.url, { plans: PLANS, ...PATIENT });
       const keys = Array.from({ length: 12 }, (_, i) => `caller-${i}`);
       for (const [i, key] of keys.entries()) await limiter.allow(key, 'counted', (i + 1) * 1_000);
       proxy.hold();
@@ -73,7 +73,7 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
     });
 
     it('does not make a holder give up its slot', async () => {
-      const { limiter } = await stage.app(proxy.url, { plans: PLANS });
+      const { limiter } = await stage.app(proxy.url, { plans: PLANS, ...PATIENT });
       const lease = await limiter.acquire('ada', 'slots');
       proxy.rewriteNext((reply) => Buffer.concat([Buffer.from('*1\r\n:0\r\n'), reply]));
       expect(await lease.renew()).toBe(true);

@@ -123,7 +123,7 @@ describeWithServers('native server', 'a network that', () => {
   });
 
   it('answers garbage is dropped, and nobody gets the answer of somebody else', async () => {
-    const { limiter } = await stage.app(proxy.url, { plans: PLANS });
+    const { limiter } = await stage.app(proxy.url, { plans: PLANS, ...PATIENT });
     await expectOwnAnswers(limiter, (answers) => Buffer.concat([Buffer.from('@@@'), answers]));
     expect(proxy.connections).toBe(2);
   });
