@@ -9,11 +9,14 @@ export { RateLimitUnavailableException } from './nest/rate-limit-unavailable.exc
 export { MissingKeyException } from './nest/missing-key.exception.js';
 export { RATE_LIMIT_OPTIONS } from './nest/rate-limit.module-definition.js';
 export type {
+  GraphqlOptions,
   HeaderStyle,
   MissingKeyPolicy,
   RateLimitOptions,
   RateLimitOptionsFactory,
 } from './nest/rate-limit-options.js';
+export type { MessageRequest } from './nest/transports/transport.js';
+export type { RefusalPayload } from './nest/transports/refusal.js';
 export type { ChainOptions, PlanLink, PlanLinks, RequestFunction } from './nest/chain-options.js';
 
 // Deciding in code

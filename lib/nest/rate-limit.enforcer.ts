@@ -7,9 +7,9 @@ import type { KeyResolver, Phase, RequestSource } from '../core/keys/key-resolve
 import { resolveKey } from '../core/keys/key-resolver.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import type { Lease } from '../core/lease.js';
-import type { PlanReference } from '../core/rate-limiter.js';
 import { RateLimiter } from '../core/rate-limiter.js';
 import { toLinks } from './chain-options.js';
+import type { Charge } from './charge.js';
 import type { HandlerChains, ReadyChain, ReadyLink } from './handler-chains.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { MissingKeyException } from './missing-key.exception.js';
@@ -20,6 +20,8 @@ import { writeHeaders } from './rate-limit-headers.js';
 import type { CheckedOptions } from './rate-limit-options.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
 import { releaseWhenDone } from './release-when-done.js';
+import { MessageEnforcer } from './transports/message.enforcer.js';
+import { Transports } from './transports/transports.js';
 
 /** What is known of a request after the first enforcement point has seen it. */
 interface RequestState extends ToldHeaders {
@@ -39,6 +41,7 @@ const NO_COMMON_KEY = '';
 @Injectable()
 export class RateLimitEnforcer {
   readonly #ip: KeyResolver;
+  readonly #messages: MessageEnforcer;
 
   constructor(
     private readonly limiter: RateLimiter,
@@ -46,17 +49,26 @@ export class RateLimitEnforcer {
     resolvers: KeyResolvers,
     private readonly adapterHost: HttpAdapterHost,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
+    transports: Transports,
   ) {
     this.#ip = resolvers.from('ip');
+    this.#messages = new MessageEnforcer({
+      chains,
+      transports,
+      charges: (some, request, context) => this.#references(some, request, context),
+      acquire: (charges) => limiter.acquireNow(NO_COMMON_KEY, charges, 1),
+    });
   }
 
   /**
    * Returns when the request may go on, and throws what its caller is to be told otherwise. Answers
    * without a promise where everything is at hand: that and fewer allocations took a bare Fastify
    * route from 76 % to 86 % of its requests per second.
+   *
+   * What holds slots and is no HTTP request returns them, for whoever sees it end.
    */
-  enforce(context: ExecutionContext, phase: Phase): Awaitable<void> {
-    if (context.getType() !== 'http') return;
+  enforce(context: ExecutionContext, phase: Phase): Awaitable<Lease | void> {
+    if (context.getType() !== 'http') return this.#messages.enforce(context, phase);
     const chains = this.chains.of(context);
     if (chains[phase].length === 0) return;
     const request = context.getArgByIndex<LimitedRequest>(0);
@@ -70,7 +82,7 @@ export class RateLimitEnforcer {
   }
 
   #decide(
-    references: readonly PlanReference[],
+    references: readonly Charge[],
     state: RequestState,
     { headers }: HandlerChains,
     context: ExecutionContext,
@@ -103,8 +115,8 @@ export class RateLimitEnforcer {
     chains: readonly ReadyChain[],
     request: LimitedRequest,
     context: ExecutionContext,
-  ): Awaitable<PlanReference[]> {
-    const references: PlanReference[] = [];
+  ): Awaitable<Charge[]> {
+    const references: Charge[] = [];
     for (let i = 0; i < chains.length; i++) {
       const adding = this.#add(references, chains[i]!, request, context);
       if (!isPending(adding)) continue;
@@ -117,7 +129,7 @@ export class RateLimitEnforcer {
   }
 
   #add(
-    references: PlanReference[],
+    references: Charge[],
     chain: ReadyChain,
     request: LimitedRequest,
     context: ExecutionContext,
@@ -137,7 +149,7 @@ export class RateLimitEnforcer {
   }
 
   async #addSlowly(
-    references: PlanReference[],
+    references: Charge[],
     chain: ReadyChain,
     request: LimitedRequest,
     context: ExecutionContext,
@@ -187,11 +199,6 @@ function newState(): RequestState {
   };
 }
 
-function referenceTo(
-  link: ReadyLink,
-  chain: ReadyChain,
-  key: string,
-  tokens: number,
-): PlanReference {
+function referenceTo(link: ReadyLink, chain: ReadyChain, key: string, tokens: number): Charge {
   return { plan: link.plan, key: chain.routePrefix + key, tokens: link.tokens ?? tokens };
 }

@@ -38,6 +38,13 @@ import {
 } from './rate-limit.module-definition.js';
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
+import { ConnectionLimiter } from './transports/connection.limiter.js';
+import { GraphqlHeaders } from './transports/graphql-headers.js';
+import { GraphqlTransport } from './transports/graphql.transport.js';
+import { RpcTransport } from './transports/rpc.transport.js';
+import { Transports } from './transports/transports.js';
+import { UpgradeHeaders } from './transports/upgrade-headers.js';
+import { WsTransport } from './transports/ws.transport.js';
 
 /**
  * Rate limiting for an application. Import it once, in the root module:
@@ -92,7 +99,9 @@ import { checkOptions } from './rate-limit-options.js';
     GatewayUpgrades,
     TimedLeaseKeeper,
     HandlerChainsReader,
+    ...[UpgradeHeaders, WsTransport, RpcTransport, GraphqlHeaders, GraphqlTransport, Transports],
     RateLimitEnforcer,
+    ConnectionLimiter,
     RateLimitExplorer,
     GlobalRateLimitGuard,
     { provide: APP_GUARD, useExisting: GlobalRateLimitGuard },
@@ -103,6 +112,7 @@ import { checkOptions } from './rate-limit-options.js';
     InMemoryPlanRegistry,
     LimitStore,
     RateLimitEnforcer,
+    ConnectionLimiter,
     OutboundLimiter,
     AdaptiveThrottler,
     GatewayLimiter,
