@@ -91,7 +91,7 @@ function redis(): Promise<MicroserviceOptions> {
 }
 
 function connect(options: MicroserviceOptions): ClientProxy {
-  const client = ClientProxyFactory.create(options as object) as ClientProxy;
+  const client = ClientProxyFactory.create(options as object);
   running.push(client);
   return client;
 }
