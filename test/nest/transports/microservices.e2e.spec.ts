@@ -8,7 +8,7 @@ import type {
   Type,
 } from '@nestjs/common';
 import { Controller, Get, Module, UseGuards } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { APP_GUARD, NestFactory } from '@nestjs/core';
 import type { ClientProxy, MicroserviceOptions } from '@nestjs/microservices';
 import {
   ClientProxyFactory,
@@ -173,6 +173,17 @@ describe.each([
     const other = await start(unknown.controller);
     await ask(other.client, unknown.pattern, { tenant: 'ada', user: { id: 'ada' } });
     expect(await left(other.service, 'principal:ada', 'five')).toBe(5);
+  });
+
+  it('are counted although a global guard refuses them', async () => {
+    const { controller, pattern } = limited({ plan: 'five', key: 'all' });
+    const providers = [{ provide: APP_GUARD, useValue: { canActivate: () => false } }];
+    const { service, client } = await start(controller, { providers });
+    expect(await ask(client, pattern, {})).toEqual({
+      status: 'error',
+      message: 'Forbidden resource',
+    });
+    expect(await left(service, 'all', 'five')).toBe(4);
   });
 
   it(`by address are ${name === 'TCP' ? 'counted' : 'refused, with a word to the log'}`, async () => {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AddressInfo, Server } from 'node:net';
 import type { CanActivate, ExecutionContext, Type } from '@nestjs/common';
 import { UseGuards } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway, WsException } from '@nestjs/websockets';
@@ -249,6 +250,39 @@ describe.each(ADAPTERS)('gateways by %s', (name, SocketAdapter, connectTo) => {
       const client = await connect(app);
       await client.ask('say', { room: 'kitchen', words: 3 });
       expect(await left(app, 'function.room:kitchen', 'five')).toBe(2);
+    });
+
+    it('is counted although a guard refuses it, where the limit stands below that guard', async () => {
+      @WebSocketGateway()
+      @UseGuards(Authentication)
+      @RateLimit('two')
+      class DoorGateway {
+        @SubscribeMessage('say')
+        say(): { event: string; data: string } {
+          return { event: 'said', data: 'ok' };
+        }
+      }
+      const app = await start(DoorGateway);
+      const client = await connect(app);
+      expect(await client.ask('say')).toEqual([
+        'exception',
+        expect.objectContaining({ message: 'Who are you?' }),
+      ]);
+      expect(await left(app, 'ip:127.0.0.1', 'two')).toBe(1);
+    });
+
+    it('is counted although a global guard refuses it', async () => {
+      const app = await startApp(
+        'express',
+        {
+          imports: [RateLimitModule.forRoot({ plans: PLANS, clock })],
+          providers: [limited('two'), { provide: APP_GUARD, useClass: Authentication }],
+        },
+        { configure: (nest) => nest.useWebSocketAdapter(new SocketAdapter(nest)) },
+      );
+      const client = await connect(app);
+      await client.ask('say');
+      expect(await left(app, 'ip:127.0.0.1', 'two')).toBe(1);
     });
 
     it('is refused without a key where that is asked for', async () => {
