@@ -1,7 +1,8 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { Injectable, Logger } from '@nestjs/common';
+import type * as microservices from '@nestjs/microservices';
 import { MissingKeyException } from '../missing-key.exception.js';
-import { OptionalPackage } from './optional-package.js';
+import { missingPackage } from './missing-package.js';
 import type { Refusal } from './refusal.js';
 import { payloadOf } from './refusal.js';
 import type { MessageRequest, Transport } from './transport.js';
@@ -21,11 +22,7 @@ const PATTERN = 'microservices:pattern';
 @Injectable()
 export class RpcTransport implements Transport {
   #hasWarned = false;
-  readonly #package = new OptionalPackage(
-    '@nestjs/microservices',
-    'Limits on microservice messages',
-    () => import('@nestjs/microservices'),
-  );
+  #package: Promise<typeof microservices> | undefined;
 
   handles(_controller: Type, handler: Function): boolean {
     return Reflect.hasMetadata(PATTERN, handler);
@@ -36,7 +33,7 @@ export class RpcTransport implements Transport {
   }
 
   async prepare(): Promise<void> {
-    await this.#package.load();
+    await this.#microservices();
   }
 
   /** Nothing of the message itself is believed: whoever sends it could be anybody in it. */
@@ -48,7 +45,7 @@ export class RpcTransport implements Transport {
 
   async refuse(refusal: Refusal): Promise<Error> {
     if (refusal instanceof MissingKeyException) this.#warnOnce();
-    const { RpcException } = await this.#package.load();
+    const { RpcException } = await this.#microservices();
     return new RpcException({ status: 'error', ...payloadOf(refusal) });
   }
 
@@ -60,5 +57,12 @@ export class RpcTransport implements Transport {
       'A message was refused because it does not tell whom to count: most transports know no ' +
         'addresses. Give @RateLimit a key: a function of the message, or "all".',
     );
+  }
+
+  /** Loaded when it is needed, and not before. */
+  #microservices(): Promise<typeof microservices> {
+    return (this.#package ??= import('@nestjs/microservices').catch(
+      missingPackage('@nestjs/microservices', 'Limits on microservice messages'),
+    ));
   }
 }

@@ -1,7 +1,8 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
+import type * as websockets from '@nestjs/websockets';
 import { CONNECTION_METADATA } from '../metadata.js';
-import { OptionalPackage } from './optional-package.js';
+import { missingPackage } from './missing-package.js';
 import type { Refusal } from './refusal.js';
 import { payloadOf } from './refusal.js';
 import type { SocketClient } from './socket-client.js';
@@ -15,11 +16,7 @@ const MESSAGE_MAPPING = 'websockets:message_mapping';
 /** Messages of WebSocket gateways, by socket.io or ws, and their connections. */
 @Injectable()
 export class WsTransport implements Transport {
-  readonly #package = new OptionalPackage(
-    '@nestjs/websockets',
-    'Limits on WebSocket gateways',
-    () => import('@nestjs/websockets'),
-  );
+  #package: Promise<typeof websockets> | undefined;
 
   constructor(private readonly upgrades: UpgradeHeaders) {}
 
@@ -33,7 +30,7 @@ export class WsTransport implements Transport {
   }
 
   async prepare(): Promise<void> {
-    await this.#package.load();
+    await this.#websockets();
     this.upgrades.listen();
   }
 
@@ -44,7 +41,14 @@ export class WsTransport implements Transport {
   }
 
   async refuse(refusal: Refusal): Promise<Error> {
-    const { WsException } = await this.#package.load();
+    const { WsException } = await this.#websockets();
     return new WsException({ status: 'error', ...payloadOf(refusal) });
+  }
+
+  /** Loaded when it is needed, and not before. */
+  #websockets(): Promise<typeof websockets> {
+    return (this.#package ??= import('@nestjs/websockets').catch(
+      missingPackage('@nestjs/websockets', 'Limits on WebSocket gateways'),
+    ));
   }
 }
