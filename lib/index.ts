@@ -11,6 +11,7 @@ export { RateLimitUnavailableException } from './nest/rate-limit-unavailable.exc
 export { MissingKeyException } from './nest/missing-key.exception.js';
 export { RATE_LIMIT_OPTIONS } from './nest/rate-limit.module-definition.js';
 export type {
+  GraphqlOptions,
   HeaderStyle,
   MissingKeyPolicy,
   RateLimitOptions,
@@ -25,6 +26,8 @@ export type {
 } from './nest/chain-options.js';
 export type { DiagnosisCode } from './nest/diagnosis.js';
 export type { RequestOutcome } from './nest/request-outcome.js';
+export type { MessageRequest } from './nest/transports/transport.js';
+export type { RefusalPayload } from './nest/transports/refusal.js';
 
 // Deciding in code
 export { RateLimiter } from './core/rate-limiter.js';

@@ -3,14 +3,18 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { INestApplication, Type } from '@nestjs/common';
+import { BullModule, getQueueToken } from '@nestjs/bullmq';
 import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
+import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RateLimitError, RateLimitModule } from '../lib/index.js';
 import type { TestLimits } from '../lib/testing/index.js';
 import { DIAGNOSES } from '../lib/nest/diagnosis.js';
 import { checkOptions } from '../lib/nest/rate-limit-options.js';
 import { compile } from './support/compile.js';
+import { HttpSite } from './support/http-site.js';
+import { sharedRedis, until } from './support/redis-servers.js';
 
 const README = readFileSync('README.md', 'utf8');
 const EXAMPLES = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
@@ -159,6 +163,37 @@ describe('the README', () => {
     expect(await statuses(3)).toEqual([200, 200, 429]);
     await app.close();
   });
+  it('shows a processor that hands long waits to its queue', async () => {
+    const { PageProcessor } = await loadExporting('PageProcessor');
+    const site = await HttpSite.start();
+    const prefix = `readme-${process.pid}`;
+    const connection = { url: sharedRedis.url };
+    const module = await Test.createTestingModule({
+      imports: [
+        RateLimitModule.forRoot({
+          outbound: { default: { requestsPerSecond: 1, burstCapacity: 1 } },
+        }),
+        BullModule.forRoot({ connection, prefix }),
+        BullModule.registerQueue({ name: 'pages' }),
+      ],
+      providers: [PageProcessor!],
+    }).compile();
+    await module.init();
+    const queue = module.get<Queue>(getQueueToken('pages'));
+    const jobs = await queue.addBulk(
+      Array.from({ length: 2 }, () => ({ name: 'page', data: { url: site.url() } })),
+    );
+    await until('all jobs', async () => (await queue.getCompletedCount()) === jobs.length);
+    const done = await queue.getCompleted();
+    expect(done.map(({ returnvalue }) => returnvalue as unknown)).toEqual([200, 200]);
+    // Both at once, and the one that was too early went back to the queue.
+    expect(Math.max(...done.map(({ attemptsStarted }) => attemptsStarted))).toBeGreaterThan(1);
+    expect(done.map(({ attemptsMade }) => attemptsMade)).toEqual([1, 1]);
+    expect(site.received).toHaveLength(2);
+    await queue.obliterate({ force: true });
+    await module.close();
+    await site.close();
+  }, 60_000);
 
   it('lists every option with its default', () => {
     const defaults = checkOptions({});

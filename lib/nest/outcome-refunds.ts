@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Lease } from '../core/lease.js';
-import type { UncheckedReference } from '../core/rate-limiter.js';
+import type { Charge } from './charge.js';
 import { RateLimiter } from '../core/rate-limiter.js';
 import type { RefundCondition } from './chain-options.js';
 import type { ReadyChain } from './handler-chains.js';
@@ -12,7 +12,9 @@ import { stateOf } from './request-state.js';
 import { whenDone } from './when-done.js';
 
 /** A plan that was charged, and the chain that asked for it. */
-export type ChargedReference = Exclude<UncheckedReference, string> & { readonly chain: ReadyChain };
+export interface ChargedReference extends Charge {
+  readonly chain: ReadyChain;
+}
 
 /** Gives tokens back to requests that end as `refundOn` says. */
 @Injectable()

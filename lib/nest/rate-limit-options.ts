@@ -18,6 +18,16 @@ export type MissingKeyPolicy = 'ip' | 'deny' | 'skip';
 /** Which headers tell callers about their limits. */
 export type HeaderStyle = 'draft-11' | 'legacy' | false;
 
+/** How GraphQL operations are limited. */
+export interface GraphqlOptions {
+  /**
+   * `operation`: an operation pays each limit once, however many of its fields ask for it. `field`:
+   * every field that runs is charged, aliases too.
+   * @default 'operation'
+   */
+  readonly countBy?: 'operation' | 'field';
+}
+
 /** Options of `RateLimitModule.forRoot()`. All of them may be left out. */
 export interface RateLimitOptions {
   /**
@@ -104,6 +114,11 @@ export interface RateLimitOptions {
    * @default true
    */
   readonly diagnostics?: boolean;
+  /**
+   * How GraphQL operations are limited.
+   * @default { countBy: 'operation' }
+   */
+  readonly graphql?: GraphqlOptions;
   /** What your own calls to others are kept to. */
   readonly outbound?: OutboundOptions;
   /** What requests on their way to other services are kept to: a configuration, or its file. */
@@ -122,6 +137,7 @@ export type CheckedOptions = RateLimitOptions &
       | 'ipv6PrefixBits'
       | 'headers'
       | 'problemDetails'
+      | 'graphql'
       | 'keyPrefix'
       | 'deadlineMs'
       | 'onStoreFailure'
@@ -172,6 +188,7 @@ const CHECKS: {
   ],
   problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
   diagnostics: [(value) => typeof value === 'boolean', 'true or false'],
+  graphql: [isGraphqlOptions, '{ countBy: "operation" } or { countBy: "field" }'],
   outbound: [isRecord, 'an object of outbound options'],
   gateway: [isRecord, 'the configuration of a gateway, or { file }'],
 };
@@ -189,6 +206,7 @@ export function checkOptions(options: RateLimitOptions): CheckedOptions {
     ipv6PrefixBits: DEFAULT_IPV6_PREFIX_BITS,
     headers: 'draft-11',
     problemDetails: false,
+    graphql: { countBy: 'operation' },
     keyPrefix: DEFAULT_KEY_PREFIX,
     deadlineMs: 50,
     onStoreFailure: 'open',
@@ -218,6 +236,12 @@ function checkOption(name: string, value: unknown): void {
     throw new RateLimitError('INVALID_OPTION', `Option "redis" must be ${expected}: ${mistake}`);
   }
   throw new InvalidOptionError(name, expected, name === 'keySecret' ? typeof value : value);
+}
+
+function isGraphqlOptions(value: unknown): boolean {
+  const { countBy, ...rest } = (value ?? {}) as GraphqlOptions;
+  const known = countBy === undefined || countBy === 'operation' || countBy === 'field';
+  return isRecord(value) && known && Object.keys(rest).length === 0;
 }
 
 function isRecord(value: unknown): boolean {

@@ -24,6 +24,8 @@ import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
 import { releaseWhenDone } from './release-when-done.js';
 import type { LimitedRequest, RequestState } from './request-state.js';
 import { stateOf } from './request-state.js';
+import { MessageEnforcer } from './transports/message.enforcer.js';
+import { Transports } from './transports/transports.js';
 
 /** What is being enforced. */
 interface Enforcement {
@@ -40,6 +42,7 @@ const NO_COMMON_KEY = '';
 @Injectable()
 export class RateLimitEnforcer {
   readonly #ip: KeyResolver;
+  readonly #messages: MessageEnforcer;
 
   constructor(
     private readonly limiter: RateLimiter,
@@ -49,17 +52,26 @@ export class RateLimitEnforcer {
     private readonly refunds: OutcomeRefunds,
     private readonly diagnostics: Diagnostics,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
+    transports: Transports,
   ) {
     this.#ip = resolvers.from('ip');
+    this.#messages = new MessageEnforcer({
+      chains,
+      transports,
+      charges: (some, request, context) => this.#references(some, request, context),
+      acquire: (charges) => limiter.acquireNow(NO_COMMON_KEY, charges, 1),
+    });
   }
 
   /**
    * Returns when the request may go on, and throws what its caller is to be told otherwise. Answers
    * without a promise where everything is at hand: that and fewer allocations took a bare Fastify
    * route from 76 % to 86 % of its requests per second.
+   *
+   * What holds slots and is no HTTP request returns them, for whoever sees it end.
    */
-  enforce(context: ExecutionContext, phase: Phase): Awaitable<void> {
-    if (context.getType() !== 'http') return;
+  enforce(context: ExecutionContext, phase: Phase): Awaitable<Lease | void> {
+    if (context.getType() !== 'http') return this.#messages.enforce(context, phase);
     const chains = this.chains.of(context);
     if (chains[phase].length === 0) return;
     const request = context.getArgByIndex<LimitedRequest>(0);

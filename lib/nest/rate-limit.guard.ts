@@ -1,7 +1,9 @@
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { isPending } from '../core/awaitable.js';
+import type { Lease } from '../core/lease.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
+import { reportLostRelease } from './release-when-done.js';
 
 /**
  * Enforces what is known on arrival, such as limits by address, before any authentication: a guard
@@ -13,6 +15,15 @@ export class RateLimitGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const enforcing = this.enforcer.enforce(context, 'guard');
-    return isPending(enforcing) ? enforcing.then(() => true) : true;
+    return isPending(enforcing) ? enforcing.then(goOn) : true;
   }
+}
+
+/**
+ * A guard does not see where a message ends, so that it keeps no slots of one: what would need them is
+ * told at start, unless a plan became one that lends while the application runs.
+ */
+function goOn(lease: Lease | void): true {
+  lease?.release().catch(reportLostRelease);
+  return true;
 }

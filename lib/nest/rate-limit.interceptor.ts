@@ -1,9 +1,11 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { tap } from 'rxjs';
+import { finalize, tap } from 'rxjs';
 import { isPending } from '../core/awaitable.js';
+import type { Lease } from '../core/lease.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
+import { reportLostRelease } from './release-when-done.js';
 import type { LimitedRequest } from './request-state.js';
 import { knownState } from './request-state.js';
 
@@ -18,13 +20,27 @@ export class RateLimitInterceptor implements NestInterceptor {
   ): Observable<unknown> | Promise<Observable<unknown>> {
     const enforcing = this.enforcer.enforce(context, 'interceptor');
     return isPending(enforcing)
-      ? enforcing.then(() => handle(context, next))
-      : handle(context, next);
+      ? enforcing.then((lease) => handle(context, next, lease))
+      : handle(context, next, enforcing);
   }
 }
 
+function handle(
+  context: ExecutionContext,
+  next: CallHandler,
+  lease: Lease | void,
+): Observable<unknown> {
+  if (lease) return releasing(lease, next);
+  return context.getType() === 'http' ? watched(context, next) : next.handle();
+}
+
+/** A message ends with its handler. */
+function releasing(lease: Lease, next: CallHandler): Observable<unknown> {
+  return next.handle().pipe(finalize(() => void lease.release().catch(reportLostRelease)));
+}
+
 /** What the handler throws is taken down where somebody waits for the outcome of the request. */
-function handle(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+function watched(context: ExecutionContext, next: CallHandler): Observable<unknown> {
   const state = knownState(context.getArgByIndex<LimitedRequest>(0));
   if (!state?.isWatched) return next.handle();
   return next.handle().pipe(

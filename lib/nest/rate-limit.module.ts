@@ -41,6 +41,13 @@ import {
 } from './rate-limit.module-definition.js';
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
+import { ConnectionLimiter } from './transports/connection.limiter.js';
+import { GraphqlHeaders } from './transports/graphql-headers.js';
+import { GraphqlTransport } from './transports/graphql.transport.js';
+import { RpcTransport } from './transports/rpc.transport.js';
+import { Transports } from './transports/transports.js';
+import { UpgradeHeaders } from './transports/upgrade-headers.js';
+import { WsTransport } from './transports/ws.transport.js';
 
 /**
  * Rate limiting for an application. Import it once, in the root module:
@@ -97,7 +104,9 @@ import { checkOptions } from './rate-limit-options.js';
     HandlerChainsReader,
     OutcomeRefunds,
     Diagnostics,
+    ...[UpgradeHeaders, WsTransport, RpcTransport, GraphqlHeaders, GraphqlTransport, Transports],
     RateLimitEnforcer,
+    ConnectionLimiter,
     RateLimitExplorer,
     ApiDocumentation,
     GlobalRateLimitGuard,
@@ -109,6 +118,7 @@ import { checkOptions } from './rate-limit-options.js';
     InMemoryPlanRegistry,
     LimitStore,
     RateLimitEnforcer,
+    ConnectionLimiter,
     OutboundLimiter,
     AdaptiveThrottler,
     GatewayLimiter,

@@ -25,8 +25,10 @@ import { bootApp, closeApps, fakeIntervals, startApp } from '../support/http-app
 const OPTION_NAMES =
   '"plans", "registry", "redis", "keyPrefix", "deadlineMs", "onStoreFailure", "localShare", ' +
   '"denyCache", "store", "clock", "maxLimits", "keyResolvers", "onMissingKey", ' +
-  '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "diagnostics", ' +
+  '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "diagnostics", "graphql", ' +
   '"outbound", "gateway"';
+
+const GRAPHQL = '{ countBy: "operation" } or { countBy: "field" }';
 
 @Controller()
 class BareController {
@@ -283,6 +285,9 @@ describe('an option that is wrong', () => {
     ['problemDetails', 'true or false', 'yes', '"yes"'],
     ['problemDetails', 'true or false', 1, '1'],
     ['diagnostics', 'true or false', 'once', '"once"'],
+    ['graphql', GRAPHQL, 'field', '"field"'],
+    ['graphql', GRAPHQL, { countBy: 'query' }, '{"countBy":"query"}'],
+    ['graphql', GRAPHQL, { per: 'field' }, '{"per":"field"}'],
   ])('does not boot: %s, which is to be %s, with %p', async (name, expected, value, shown) => {
     await expect(boot({ [name]: value })).rejects.toMatchObject({
       name: 'InvalidOptionError',

@@ -43,9 +43,14 @@ export interface StartOptions {
 
 /** Collects what an application logs. */
 export class LogLines implements LoggerService {
+  readonly debugs: string[] = [];
   readonly infos: string[] = [];
   readonly warnings: string[] = [];
   readonly errors: string[] = [];
+
+  debug(message: unknown): void {
+    this.debugs.push(String(message));
+  }
 
   log(message: unknown): void {
     this.infos.push(String(message));
