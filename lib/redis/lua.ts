@@ -659,6 +659,25 @@ end
 return { tonumber(ARGV[#ARGV]), changed }
 `;
 
+/** lua/release.lua */
+export const RELEASE = `--[[
+  Gives back slots that were lent. One whose lease has ended, or that was given back before, stays as
+  it is: nothing is counted, so that nothing can be given back twice.
+
+  KEYS     one per held slot
+  ARGV     for each its lease id
+
+  last     a number that comes back, by which the caller knows that the answer is its own
+
+  Returns that number, and for each slot 1 if it was still there, else 0.
+]]
+local out = { tonumber(ARGV[#ARGV]) }
+for i = 1, #KEYS do
+  out[i + 1] = redis.pcall('ZREM', KEYS[i], ARGV[i]) == 1 and 1 or 0
+end
+return out
+`;
+
 /** lua/renew.lua */
 export const RENEW = `--[[
   Prolongs leases that have not ended. One that has ended stays so: its slot may be somebody else's.

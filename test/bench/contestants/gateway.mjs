@@ -26,7 +26,9 @@ let open = [];
 async function closeAll() {
   const closing = open;
   open = [];
-  await Promise.all(closing.map((answer) => answer.release()));
+  while (closing.length > 0) {
+    await Promise.all(closing.splice(-CALLERS).map((answer) => answer.release()));
+  }
 }
 
 const chain = Object.keys(TWO_PLANS);
