@@ -11,10 +11,10 @@
              kind 1  token bucket    a tokens come back every b microseconds
              kind 2  sliding window  of a microseconds
              kind 3  concurrency     leases of a microseconds
-  then chains, those of one shape that follow each other told together: how many chains, mode
-  (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if there is a gate or 0, how
-  many limits, for each limit its plan and its cost, and where one of the plans is of kind 3, for each
-  chain its lease id
+  then chains, those of one shape that follow each other told together: how many chains, the number of
+  their shape, if it is a new one what it is, and where one of its plans is of kind 3, for each chain
+  its lease id. A shape is: mode (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if
+  there is a gate or 0, how many limits, for each limit its plan and its cost
 
   last     a number that comes back, by which the caller knows that the answer is its own
 
@@ -76,8 +76,8 @@ for p = 1, plan_count do
   arg = arg + 5
 end
 
--- What the shape at hand asks and what was found for its chain, by the position of the limit.
-local plan, cost, found, wait, admits = {}, {}, {}, {}, {}
+-- What was found for the chain at hand, by the position of the limit.
+local found, wait, admits = {}, {}, {}
 
 -- What is held under each key, as the chains so far leave it; and what is to be written of that.
 local buckets, windows, lease_sets = {}, {}, {}
@@ -306,14 +306,33 @@ local FIND = { find_bucket, find_window, find_leases }
 local READ = { read_bucket, read_window, read_leases }
 local CHARGE = { charge_bucket, charge_window, charge_leases }
 local ANSWER = { answer_bucket, answer_window, answer_leases }
-local held, find, read, charge, answer = {}, {}, {}, {}, {}
+
+-- What a shape asks, and where its arguments end.
+local function read_shape(at)
+  local limit_count = tonumber(ARGV[at + 3])
+  local shape = {
+    mode = tonumber(ARGV[at]), longest = tonumber(ARGV[at + 1]), probe_length = tonumber(ARGV[at + 2]),
+    limit_count = limit_count, lends = false, plan = {}, cost = {},
+    held = {}, find = {}, read = {}, charge = {}, answer = {},
+  }
+  at = at + 4
+  for i = 1, limit_count do
+    local p = tonumber(ARGV[at])
+    local k = kind[p]
+    shape.plan[i], shape.cost[i] = p, tonumber(ARGV[at + 1])
+    shape.held[i], shape.find[i], shape.read[i] = HELD[k], FIND[k], READ[k]
+    shape.charge[i], shape.answer[i] = CHARGE[k], ANSWER[k]
+    if k == LEASES then shape.lends = true end
+    at = at + 2
+  end
+  return shape, at
+end
 
 -- The one thing a denial writes, at once: without it the limit would stand still until the clock is
 -- where it was before it went back.
-local function rebase(i, key)
-  local one = found[i]
+local function rebase(p, one, key)
   one.since, one.is_ahead = now, false
-  if kind[plan[i]] == BUCKET then call('HSET', key, 'ts', now_packed)
+  if kind[p] == BUCKET then call('HSET', key, 'ts', now_packed)
   else call('HSET', key, 'ws', now_text) end
 end
 
@@ -337,7 +356,10 @@ local function read_gate(key)
 end
 
 -- Decides the chain whose first key is KEYS[first + 1], and appends the answer.
-local function decide(first, limit_count, mode, longest, lease_id, probe_length)
+local function decide(first, shape, lease_id)
+  local limit_count, mode, longest, probe_length = shape.limit_count, shape.mode, shape.longest, shape.probe_length
+  local plan, cost, held, find, read = shape.plan, shape.cost, shape.held, shape.find, shape.read
+  local charge, answer = shape.charge, shape.answer
   local allowed, readable, act_after = 1, true, 0
   local shut, is_probe = false, false
   local status_at = size + 1
@@ -375,7 +397,7 @@ local function decide(first, limit_count, mode, longest, lease_id, probe_length)
       if mode ~= PEEK then
         local key = KEYS[first + i]
         if allowed == 1 and admits[i] then charge[i](p, one, cost[i], key, lease_id, now + act_after)
-        elseif one.is_ahead then rebase(i, key) end
+        elseif one.is_ahead then rebase(p, one, key) end
       end
       left, reset = answer[i](p, one)
     end
@@ -384,24 +406,21 @@ local function decide(first, limit_count, mode, longest, lease_id, probe_length)
   end
 end
 
-local first, arg_count = 0, #ARGV - 1
+local shapes, first, arg_count = {}, 0, #ARGV - 1
 arg = arg + 1
 while arg <= arg_count do
-  local chain_count, mode = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
-  local longest, probe_length = tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
-  local limit_count, lends = tonumber(ARGV[arg + 4]), false
-  arg = arg + 5
-  for i = 1, limit_count do
-    plan[i], cost[i] = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
-    local k = kind[plan[i]]
-    held[i], find[i], read[i], charge[i], answer[i] = HELD[k], FIND[k], READ[k], CHARGE[k], ANSWER[k]
-    if k == LEASES then lends = true end
-    arg = arg + 2
+  local chain_count, number = tonumber(ARGV[arg]), ARGV[arg + 1]
+  arg = arg + 2
+  local shape = shapes[number]
+  if not shape then
+    shape, arg = read_shape(arg)
+    shapes[number] = shape
   end
+  local key_count = shape.limit_count + (shape.probe_length > 0 and 1 or 0)
   for _ = 1, chain_count do
-    decide(first, limit_count, mode, longest, lends and ARGV[arg], probe_length)
-    if lends then arg = arg + 1 end
-    first = first + limit_count + (probe_length > 0 and 1 or 0)
+    decide(first, shape, shape.lends and ARGV[arg])
+    if shape.lends then arg = arg + 1 end
+    first = first + key_count
   end
 end
 for _, bucket in ipairs(charged_buckets) do write_bucket(bucket) end
