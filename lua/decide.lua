@@ -301,31 +301,32 @@ local function answer_leases(p, leases)
   return left > 0 and left or 0, 0
 end
 
+-- What is done for a plan, by its kind.
 local HELD = { buckets, windows, lease_sets }
 local FIND = { find_bucket, find_window, find_leases }
 local READ = { read_bucket, read_window, read_leases }
 local CHARGE = { charge_bucket, charge_window, charge_leases }
 local ANSWER = { answer_bucket, answer_window, answer_leases }
+local held, find, read, charge, answer = {}, {}, {}, {}, {}
+for p = 1, plan_count do
+  local k = kind[p]
+  held[p], find[p], read[p], charge[p], answer[p] = HELD[k], FIND[k], READ[k], CHARGE[k], ANSWER[k]
+end
 
 -- What a shape asks, and where its arguments end.
 local function read_shape(at)
+  local plan, cost, lends = {}, {}, false
   local limit_count = tonumber(ARGV[at + 3])
+  for i = 1, limit_count do
+    local p = tonumber(ARGV[at + 2 + 2 * i])
+    plan[i], cost[i] = p, tonumber(ARGV[at + 3 + 2 * i])
+    if kind[p] == LEASES then lends = true end
+  end
   local shape = {
     mode = tonumber(ARGV[at]), longest = tonumber(ARGV[at + 1]), probe_length = tonumber(ARGV[at + 2]),
-    limit_count = limit_count, lends = false, plan = {}, cost = {},
-    held = {}, find = {}, read = {}, charge = {}, answer = {},
+    limit_count = limit_count, plan = plan, cost = cost, lends = lends,
   }
-  at = at + 4
-  for i = 1, limit_count do
-    local p = tonumber(ARGV[at])
-    local k = kind[p]
-    shape.plan[i], shape.cost[i] = p, tonumber(ARGV[at + 1])
-    shape.held[i], shape.find[i], shape.read[i] = HELD[k], FIND[k], READ[k]
-    shape.charge[i], shape.answer[i] = CHARGE[k], ANSWER[k]
-    if k == LEASES then shape.lends = true end
-    at = at + 2
-  end
-  return shape, at
+  return shape, at + 4 + 2 * limit_count
 end
 
 -- The one thing a denial writes, at once: without it the limit would stand still until the clock is
@@ -358,8 +359,7 @@ end
 -- Decides the chain whose first key is KEYS[first + 1], and appends the answer.
 local function decide(first, shape, lease_id)
   local limit_count, mode, longest, probe_length = shape.limit_count, shape.mode, shape.longest, shape.probe_length
-  local plan, cost, held, find, read = shape.plan, shape.cost, shape.held, shape.find, shape.read
-  local charge, answer = shape.charge, shape.answer
+  local plan, cost = shape.plan, shape.cost
   local allowed, readable, act_after = 1, true, 0
   local shut, is_probe = false, false
   local status_at = size + 1
@@ -370,19 +370,21 @@ local function decide(first, shape, lease_id)
   end
   for i = 1, limit_count do
     local p, key = plan[i], KEYS[first + i]
-    local one = held[i][key]
+    local one = held[p][key]
     if not one then
-      one = find[i](key)
-      held[i][key] = one
+      one = find[p](key)
+      held[p][key] = one
     end
     found[i] = one
     local w = UNREADABLE
-    if one == NOT_OURS then readable = false else w = read[i](p, one, cost[i], key, lease_id) end
-    wait[i] = w
-    admits[i] = w == 0 or (mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest)
-    if not shadow[p] then
-      if not admits[i] then allowed = 0 end
-      if w > act_after then act_after = w end
+    if one == NOT_OURS then readable = false else w = read[p](p, one, cost[i], key, lease_id) end
+    wait[i], admits[i] = w, true
+    if w ~= 0 then
+      admits[i] = mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest
+      if not shadow[p] then
+        if not admits[i] then allowed = 0 end
+        if w > act_after then act_after = w end
+      end
     end
   end
   if shut then allowed = 0 end
@@ -396,10 +398,10 @@ local function decide(first, shape, lease_id)
     if one ~= NOT_OURS then
       if mode ~= PEEK then
         local key = KEYS[first + i]
-        if allowed == 1 and admits[i] then charge[i](p, one, cost[i], key, lease_id, now + act_after)
+        if allowed == 1 and admits[i] then charge[p](p, one, cost[i], key, lease_id, now + act_after)
         elseif one.is_ahead then rebase(p, one, key) end
       end
-      left, reset = answer[i](p, one)
+      left, reset = answer[p](p, one)
     end
     out[size + 1], out[size + 2], out[size + 3] = wait[i], left, reset
     size = size + 3

@@ -6,21 +6,22 @@ const CLIENTS = 10_000;
 const ROUTES = 8;
 const BACKENDS = 4;
 
-const OF_A_LEVEL = { maxQps: PLENTY, maxConnections: PLENTY };
 const OF_A_CLIENT = { maxQpsPerClient: PLENTY, maxConnectionsPerClient: PLENTY };
+/** Another plan for each of them, as it is where somebody has thought about them. */
+const ofALevel = (i) => ({ maxQps: PLENTY + i, maxConnections: PLENTY + i });
 
 /** Server, routes, backends and clients: eight limits for each request. */
 export const GATEWAY = {
-  server: { rateLimit: { ...OF_A_LEVEL, ...OF_A_CLIENT } },
+  server: { rateLimit: { ...ofALevel(0), ...OF_A_CLIENT } },
   backends: Array.from({ length: BACKENDS }, (_, i) => ({
     name: `service-${i}`,
-    rateLimit: OF_A_LEVEL,
+    rateLimit: ofALevel(1 + i),
   })),
   routes: Array.from({ length: ROUTES }, (_, i) => ({
     id: `route-${i}`,
     host: `${i}.example.com`,
     backend: `service-${i % BACKENDS}`,
-    rateLimit: OF_A_LEVEL,
+    rateLimit: ofALevel(1 + BACKENDS + i),
   })),
 };
 
