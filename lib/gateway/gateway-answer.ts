@@ -2,6 +2,7 @@ import type { LeaseTies } from '../core/lease.js';
 import { Lease } from '../core/lease.js';
 import type { Decision, HeldLease, LimitDecision } from '../core/limit-store.js';
 import { NEVER } from '../core/counter.js';
+import type { Plan } from '../core/plan.js';
 import type { Level, LevelLimit, Resource } from './gateway-levels.js';
 
 /** The limit that said no. */
@@ -29,11 +30,23 @@ export class GatewayAnswer extends Lease {
 /** The decision as callers see it: plans are called by their level and what they limit. */
 export function renamed(decision: Decision, asked: readonly LevelLimit[]): Decision {
   const limits = decision.limits.map((one, i): LimitDecision => {
-    const { level, resource } = asked[i]!;
-    const plan = { ...one.limit.plan, name: `${level}-${resource}` };
-    return { ...one, limit: { ...one.limit, plan } };
+    const { limit, admits, remaining, waitUs, resetUs } = one;
+    const told = { plan: toldPlan(asked[i]!), key: limit.key, cost: limit.cost };
+    return { limit: told, admits, remaining, waitUs, resetUs };
   });
   return { ...decision, limits };
+}
+
+/** Made once for each limit of a level: answers are held for as long as their connections. */
+const toldPlans = new WeakMap<LevelLimit, Plan>();
+
+function toldPlan(asked: LevelLimit): Plan {
+  let told = toldPlans.get(asked);
+  if (!told) {
+    const { plan, level, resource } = asked;
+    toldPlans.set(asked, (told = { ...plan, name: `${level}-${resource}` }));
+  }
+  return told;
 }
 
 /** What a limit of 0 says, without the store having been asked. */
