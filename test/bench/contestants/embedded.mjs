@@ -1,5 +1,5 @@
 // Decisions of a two-plan chain in the process: ours and the peers', 10 000 keys in turn unless
-// told otherwise.
+// told otherwise; and the eight limits of a gateway.
 import 'reflect-metadata';
 import { serve } from './serve.mjs';
 import { peer } from '../peers/peer.mjs';
@@ -22,6 +22,14 @@ const contestants = {
     const plans = ['gold', 'daily'];
     return (key) => limiter.allow(key, plans, 1);
   },
+  /** Eight limits, entered and released. */
+  async gateway() {
+    const { GatewayLimiter } = await import('nestjs-floodgate');
+    const { boot } = await import('./application.mjs');
+    const { enter, GATEWAY } = await import('./gateway-limits.mjs');
+    const gateway = (await boot({ gateway: GATEWAY })).get(GatewayLimiter);
+    return async (_key, turn) => (await enter(gateway, turn)).release();
+  },
   async flexible() {
     const { RateLimiterMemory, RateLimiterUnion } = await peer('rate-limiter-flexible');
     const union = new RateLimiterUnion(
@@ -42,4 +50,4 @@ const contestants = {
 
 const decide = await contestants[contestant]();
 const keys = Number(keyCount);
-serve((i) => decide(`user-${i % keys}`));
+serve((turn) => decide(`user-${turn % keys}`, turn));
