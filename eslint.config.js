@@ -3,6 +3,8 @@ import jestPlugin from 'eslint-plugin-jest';
 import tseslint from 'typescript-eslint';
 
 const NODE_GLOBALS = {
+  AbortSignal: 'readonly',
+  fetch: 'readonly',
   console: 'readonly',
   performance: 'readonly',
   process: 'readonly',
