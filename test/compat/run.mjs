@@ -36,7 +36,9 @@ async function main() {
     makeTargets(join(folder, tarball.filename)),
   ]);
   const outcomes = await tryAll(targets, binaries);
-  const table = await formatSection(tableOf(targets.map((target) => rowOf(target, outcomes))));
+  const table = await formatSection(
+    `${tableOf(targets.map((target) => rowOf(target, outcomes)))}\n\n${packagesOf(targets)}`,
+  );
   console.log(`\n${table}`);
   const failures = outcomes.filter(({ error }) => error);
   for (const { target, version, error } of failures)
@@ -86,6 +88,12 @@ function trials(target, version, node) {
   const testing = () =>
     run(node, tests.args, { cwd: home, timeout: 120_000, env: { PATH: process.env.PATH } });
   return [visiting, { target, version, what: tests.with, trial: testing }];
+}
+
+/** What npm adds to an application that has Nest on Express. */
+function packagesOf(targets) {
+  const counts = new Set(targets.flatMap(({ added }) => added ?? []));
+  return `Installing it adds ${[...counts].join(' or ')} packages to such an application, itself included.`;
 }
 
 function rowOf(target, outcomes) {
