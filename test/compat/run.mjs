@@ -31,7 +31,7 @@ try {
 async function main() {
   const tarball = await pack(PROJECT, folder);
   await reportSize(tarball, isWriting);
-  const [binaries, targets] = await Promise.all([
+  const [binaries, targets] = await allDone([
     nodes(NODES),
     makeTargets(join(folder, tarball.filename)),
   ]);
@@ -59,12 +59,18 @@ async function makeTargets(tarball) {
     made.set(name, application);
     return { ...application, tests, label: labelOf(form, application.versions) };
   });
-  const targets = await Promise.all(applications);
+  const targets = await allDone(applications);
   for (const bundle of BUNDLES) {
     const application = await makeBundle(bundle, made.get(bundle.of), folder);
     targets.push({ ...application, label: labelOf(bundle.form, application.versions) });
   }
   return targets;
+}
+
+/** Waits for all even when one fails: their folder is removed next. */
+async function allDone(promises) {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
 }
 
 /** Everything on every Node, as many at a time as there are processors. */

@@ -16,6 +16,8 @@ export async function visit(node, main, cwd) {
   for (const stream of ['stdout', 'stderr'])
     child[stream].setEncoding('utf8').on('data', (text) => (said[stream] += text));
   const ended = once(child, 'close');
+  // Whoever waits for it hears of a failure; it may come while nobody does.
+  ended.catch(() => undefined);
   try {
     const url = await firstLine(child, said, ended);
     await ask(url);
@@ -25,7 +27,8 @@ export async function visit(node, main, cwd) {
     assert.equal(said.stderr.replaceAll(OF_NODE, ''), '', 'logs no error');
   } catch (error) {
     child.kill('SIGKILL');
-    throw new Error(`${error.message}\n${said.stdout}${said.stderr}`, { cause: error });
+    const why = signal.aborted ? `is not over after ${LONGEST_MS} ms` : error.message;
+    throw new Error(`${why}\n${said.stdout}${said.stderr}`, { cause: error });
   }
 }
 
