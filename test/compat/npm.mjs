@@ -29,7 +29,8 @@ export async function pack(project, destination) {
 
 async function npm(args, cwd) {
   try {
-    return await run('npm', args, { cwd, maxBuffer: 1e8 });
+    // Said here, since a silent npm that runs this would be silent in there, too.
+    return await run('npm', [...args, '--loglevel=warn'], { cwd, maxBuffer: 1e8 });
   } catch (error) {
     const said = `npm ${args.join(' ')} in ${cwd}:\n${error.stderr}${error.stdout}`;
     if (UNREACHABLE.test(said)) throw new RegistryUnreachableError(said, { cause: error });
