@@ -10,6 +10,7 @@ export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception
 export { RateLimitUnavailableException } from './nest/rate-limit-unavailable.exception.js';
 export { MissingKeyException } from './nest/missing-key.exception.js';
 export { RATE_LIMIT_OPTIONS } from './nest/rate-limit.module-definition.js';
+export type { RateLimitModuleExtras } from './nest/rate-limit.module-definition.js';
 export type {
   GraphqlOptions,
   HeaderStyle,
@@ -66,7 +67,7 @@ export type { KeyFunction, KeySource } from './core/keys/key-resolvers.js';
 // Calls to others
 export { OutboundLimiter } from './outbound/outbound-limiter.js';
 export type { DomainStats, OutboundAnswer } from './outbound/outbound-limiter.js';
-export type { WaitOptions } from './outbound/wait-options.js';
+export type { WaitOptions, Waits } from './outbound/wait-options.js';
 export { Permit } from './outbound/permit.js';
 export { AdaptiveThrottler } from './outbound/adaptive-throttler.js';
 export type {
@@ -86,7 +87,9 @@ export { BLOCK_TYPES, triggersCooldown } from './outbound/block-type.js';
 export type { BlockType } from './outbound/block-type.js';
 export { classifyResponse } from './outbound/classify-response.js';
 export type { ResponseSource } from './outbound/classify-response.js';
+export type { HeaderValue, ResponseHeaders } from './outbound/response-headers.js';
 export { classifyError } from './outbound/classify-error.js';
+export type { LostRequest } from './outbound/classify-error.js';
 export type { Classifier } from './outbound/classifiers.js';
 export { parseRetryAfter } from './outbound/retry-after.js';
 export { normalizeDomain } from './outbound/domain-name.js';
@@ -103,7 +106,7 @@ export type {
 export type { RouteExplanation } from './gateway/explain-route.js';
 export { GatewayAnswer } from './gateway/gateway-answer.js';
 export type { GatewayDenial } from './gateway/gateway-answer.js';
-export type { Level, Resource } from './gateway/gateway-levels.js';
+export type { Level, LevelResource, Resource } from './gateway/gateway-levels.js';
 export type { LimitSource } from './gateway/cascade.js';
 export type {
   GatewayBackend,
@@ -124,6 +127,8 @@ export type {
   LimitDecision,
   Return,
 } from './core/limit-store.js';
+export type { Notice, NoticeListener, PostedNotice } from './core/notice.js';
+export type { Awaitable } from './core/awaitable.js';
 export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
 export type {
   BlockChange,
@@ -138,7 +143,8 @@ export type {
   SuccessChange,
 } from './core/gate.js';
 export { MemoryStore } from './memory/memory-store.js';
-export type { RedisSource } from './redis/connect.js';
+export type { ClusterSource, RedisSource } from './redis/connect.js';
+export type { RedisClient } from './redis/redis-servers.js';
 export { MonotonicClock } from './memory/monotonic-clock.js';
 export { Clock } from './core/clock.js';
 

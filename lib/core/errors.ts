@@ -21,9 +21,11 @@ export type RateLimitErrorCode =
 
 /** A mistake in the configuration or in a call, never a refused request: those are values. */
 export class RateLimitError extends Error {
+  /** The name of the class. */
   override readonly name: string = 'RateLimitError';
 
   constructor(
+    /** What went wrong, for programs. */
     readonly code: RateLimitErrorCode,
     message: string,
   ) {

@@ -31,6 +31,7 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
   readonly #keeper: LeaseKeeper | undefined;
   readonly #onRelease: (() => void) | undefined;
 
+  /** @internal Made by the limiter. */
   constructor(decision: Decision, held: HeldLease | undefined, ties: LeaseTies) {
     super(decision);
     this.#decision = decision;

@@ -9,6 +9,7 @@ export type { Limit } from './limit.js';
 
 /** A chain of limits to decide together. The chain names every counter at most once. */
 export interface Inquiry {
+  /** What has to admit the request. */
   readonly limits: readonly Limit[];
   /**
    * `take` spends when every limit admits. `peek` only looks. `reserve` also spends ahead of time on
@@ -26,6 +27,7 @@ export interface Inquiry {
 
 /** What one limit says. */
 export interface LimitDecision {
+  /** The limit that is meant. */
   readonly limit: Limit;
   /** Whether it stands in the way. A shadow plan may say no without denying the chain. */
   readonly admits: boolean;
@@ -69,7 +71,9 @@ export type Return =
 
 /** Slots held under one id. */
 export interface HeldLease {
+  /** Names the slots, in all processes. */
   readonly leaseId: string;
+  /** What lent the slots. */
   readonly limits: readonly Limit[];
 }
 
@@ -90,7 +94,7 @@ export abstract class LimitStore {
    */
   abstract giveBack(returned: Return): Awaitable<boolean>;
 
-  /** Prolongs leases. Answers for each whether all of its slots were still held. */
+  /** Prolongs leases by their full length. Answers for each whether all of its slots were still held. */
   abstract renew(leases: readonly HeldLease[]): Awaitable<readonly boolean[]>;
 
   /** Forgets limits, as if nothing had ever been spent. */

@@ -63,6 +63,7 @@ interface PlanBase {
   readonly quota: number;
   /** Milliseconds in which the quota is restored; 0 for concurrency, where time restores nothing. */
   readonly windowMs: number;
+  /** Whether its no is only reported. */
   readonly shadow: boolean;
   /** Undefined: that of the module. */
   readonly onStoreFailure: FailurePolicy | undefined;
@@ -71,19 +72,23 @@ interface PlanBase {
 /** A checked token bucket. `refill` tokens come back every `periodUs`: two numbers keep it exact. */
 export interface TokenBucketPlan extends PlanBase {
   readonly kind: 'token-bucket';
+  /** Tokens that come back in one period. */
   readonly refill: number;
+  /** Length of the period in microseconds. */
   readonly periodUs: number;
 }
 
 /** A checked sliding window. */
 export interface SlidingWindowPlan extends PlanBase {
   readonly kind: 'sliding-window';
+  /** Length of the window in microseconds. */
   readonly windowUs: number;
 }
 
 /** A checked concurrency cap. */
 export interface ConcurrencyPlan extends PlanBase {
   readonly kind: 'concurrency';
+  /** Microseconds after which the slot of a holder that died comes back. */
   readonly leaseUs: number;
 }
 

@@ -81,6 +81,7 @@ export class RateLimiter {
   readonly #newLeaseId: () => string;
   readonly #ties: LeaseTies;
 
+  /** @internal Made by the module. */
   constructor(parts: RateLimiterParts) {
     this.#plans = new PlanBook(parts.registry);
     this.#store = parts.store;

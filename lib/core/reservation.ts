@@ -13,6 +13,7 @@ export class Reservation extends Lease {
   readonly #leaseId: string;
   readonly #ties: LeaseTies;
 
+  /** @internal Made by the limiter. */
   constructor(decision: Decision, leaseId: string, held: HeldLease | undefined, ties: LeaseTies) {
     super(decision, held, ties);
     this.#booked = decision.allowed ? decision : undefined;

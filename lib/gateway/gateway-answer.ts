@@ -28,6 +28,7 @@ export class GatewayAnswer extends Lease {
   readonly #onClose: AnswerTies['onClose'];
   readonly #onForgotten: AnswerTies['onForgotten'];
 
+  /** @internal Made by the limiter. */
   constructor(
     decision: Decision,
     denial: GatewayDenial | undefined,

@@ -31,17 +31,21 @@ export interface GatewayTarget {
    * @default the backend of the route
    */
   readonly backend?: string | undefined;
+  /** The address of the client. */
   readonly clientIp: string;
 }
 
 /** Where a request goes. */
 export interface GatewayMatch {
+  /** The id of the route. */
   readonly routeId: string;
+  /** The name of its backend. */
   readonly backend: string;
 }
 
 /** What is used of a level at the moment; undefined where nothing is limited, and so not counted. */
 export interface LevelUse {
+  /** Requests in the last second. */
   readonly qps: number | undefined;
   /** More than the limit after that was lowered, until enough have ended. */
   readonly connections: number | undefined;
@@ -49,6 +53,7 @@ export interface LevelUse {
 
 /** A change of limits while running. */
 export interface GatewayChange {
+  /** Where the limits changed. */
   readonly level: 'server' | 'backend' | 'route';
   /** The name of the backend or the id of the route; '' for the server. */
   readonly id: string;
@@ -60,6 +65,7 @@ export interface GatewayChange {
 
 /** What happens, by the name of the event. */
 export interface GatewayEvents {
+  /** Limits were changed, by this process or another. */
   change: [GatewayChange];
 }
 
@@ -91,6 +97,7 @@ export class GatewayLimiter {
   readonly #keyOfClient: (clientIp: string) => string;
   #state: GatewayState;
 
+  /** @internal Made by the module. */
   constructor(
     config: CheckedGateway,
     private readonly ties: GatewayTies,
@@ -185,7 +192,10 @@ export class GatewayLimiter {
     await this.#settings.update(fromZero('clients'));
   }
 
-  /** Another configuration: levels whose limits differ in it count before what was changed running. */
+  /**
+   * Another configuration: levels whose limits differ in it count before what was changed running.
+   * @internal
+   */
   changeConfig(config: CheckedGateway): Promise<void> {
     return this.#settings.changeConfig(config);
   }

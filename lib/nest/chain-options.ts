@@ -59,6 +59,7 @@ export interface ChainOptions {
   /**
    * Gives the tokens back when it answers true, once the response is over: count failures only, for
    * instance. Slots come back anyway.
+   * @default none: what was charged stays charged
    */
   readonly refundOn?: RefundCondition;
 }

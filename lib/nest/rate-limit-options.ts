@@ -35,11 +35,15 @@ export interface RateLimitOptions {
    * @default { default: planFromEnv() }
    */
   readonly plans?: Readonly<Record<string, PlanDefinition>>;
-  /** Where plans come from that `plans` does not name: a database, for instance. */
+  /**
+   * Where plans come from that `plans` does not name: a database, for instance.
+   * @default none
+   */
   readonly registry?: PlanRegistry;
   /**
    * Shares limits between processes: a URL, options of ioredis (sentinels too), nodes of a cluster, or
    * an ioredis client, whose configuration is then used for a connection of our own.
+   * @default none: this process alone
    */
   readonly redis?: RedisSource;
   /**
@@ -83,7 +87,10 @@ export interface RateLimitOptions {
    * @default 100_000
    */
   readonly maxLimits?: number;
-  /** More key resolvers, by the name to be used as `key`. */
+  /**
+   * More key resolvers, by the name to be used as `key`.
+   * @default {}
+   */
   readonly keyResolvers?: Readonly<Record<string, KeySource>>;
   /**
    * What to do without a key: count by address, answer 403, or do not limit.
@@ -95,7 +102,10 @@ export interface RateLimitOptions {
    * @default 64
    */
   readonly ipv6PrefixBits?: number;
-  /** Keys the hash that stands for the value of a header, so that it cannot be guessed. */
+  /**
+   * Keys the hash that stands for the value of a header, so that it cannot be guessed.
+   * @default none
+   */
   readonly keySecret?: string;
   /**
    * `RateLimit` and `RateLimit-Policy` as in draft-ietf-httpapi-ratelimit-headers-11, the older
@@ -119,9 +129,15 @@ export interface RateLimitOptions {
    * @default { countBy: 'operation' }
    */
   readonly graphql?: GraphqlOptions;
-  /** What your own calls to others are kept to. */
+  /**
+   * What your own calls to others are kept to.
+   * @default {}
+   */
   readonly outbound?: OutboundOptions;
-  /** What requests on their way to other services are kept to: a configuration, or its file. */
+  /**
+   * What requests on their way to other services are kept to: a configuration, or its file.
+   * @default none: nothing is limited
+   */
   readonly gateway?: GatewayOptions;
 }
 
@@ -149,6 +165,7 @@ export type CheckedOptions = RateLimitOptions &
 
 /** Makes the options, for `forRootAsync({ useClass })`. */
 export interface RateLimitOptionsFactory {
+  /** What `forRoot` would have been given. */
   createRateLimitOptions(): Promise<RateLimitOptions> | RateLimitOptions;
 }
 

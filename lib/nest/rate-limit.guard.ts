@@ -11,8 +11,10 @@ import { reportLostRelease } from './release-when-done.js';
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
+  /** @internal Made by the module. */
   constructor(private readonly enforcer: RateLimitEnforcer) {}
 
+  /** Lets the request go on, or throws why it may not. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const enforcing = this.enforcer.enforce(context, 'guard');
     return isPending(enforcing) ? enforcing.then(goOn) : true;

@@ -12,8 +12,10 @@ import { knownState } from './request-state.js';
 /** Enforces what is known only once the guards have run, such as limits by principal. */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
+  /** @internal Made by the module. */
   constructor(private readonly enforcer: RateLimitEnforcer) {}
 
+  /** Lets the handler run, or throws why it may not. */
   intercept(
     context: ExecutionContext,
     next: CallHandler,

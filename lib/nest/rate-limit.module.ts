@@ -138,6 +138,7 @@ export class RateLimitModule
     return super.forRootAsync(options);
   }
 
+  /** @internal Made by the module. */
   constructor(
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
@@ -152,6 +153,7 @@ export class RateLimitModule
     if (this.options.gateway) consumer.apply(GatewayMiddleware).forRoutes('{*path}');
   }
 
+  /** Closes what the module opened: connections, files that are watched. */
   async onApplicationShutdown(): Promise<void> {
     // Only what the module opened: a store that was passed in may serve others.
     if (!this.options.store) await this.store.close();

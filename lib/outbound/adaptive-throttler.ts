@@ -28,11 +28,20 @@ export interface BlockAdvice extends ThrottleState {
 
 /** What is known about a block. */
 export interface BlockOptions {
-  /** Whose work it was, for the event. */
+  /**
+   * Whose work it was, for the event.
+   * @default none
+   */
   readonly taskId?: string;
-  /** What the domain asked for, in milliseconds: opens or prolongs a cooldown by itself. */
+  /**
+   * What the domain asked for, in milliseconds: opens or prolongs a cooldown by itself.
+   * @default none: it asked for nothing
+   */
   readonly retryAfterMs?: number;
-  /** The permit of the call, which tells whether it began before a cooldown. */
+  /**
+   * The permit of the call, which tells whether it began before a cooldown.
+   * @default none: that is not known
+   */
   readonly permit?: Permit;
 }
 
@@ -72,6 +81,7 @@ export class AdaptiveThrottler {
   readonly events = new EventEmitter<ThrottleEvents>();
   #catchUps = 0;
 
+  /** @internal Made by the module. */
   constructor(
     private readonly book: DomainBook,
     private readonly store: LimitStore,
@@ -129,7 +139,10 @@ export class AdaptiveThrottler {
     return this.book.use(domain).throttleStats.snapshot();
   }
 
-  /** Hears how a gate is, from the store or from other processes; the same news may come twice. */
+  /**
+   * Hears how a gate is, from the store or from other processes; the same news may come twice.
+   * @internal
+   */
   hear(domain: Domain, state: GateState): void {
     domain.timesHeard++;
     domain.blocks = state.blocks;

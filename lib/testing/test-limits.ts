@@ -4,6 +4,7 @@ import { TestClock } from './test-clock.js';
 
 /** As much of `TestingModuleBuilder` of `@nestjs/testing` as is needed. */
 export interface ProviderOverrides {
+  /** Begins to replace a provider, as `TestingModuleBuilder` does. */
   overrideProvider(token: typeof LimitStore): { useValue(value: LimitStore): unknown };
 }
 

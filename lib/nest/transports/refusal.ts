@@ -8,7 +8,9 @@ export type Refusal =
 
 /** What a refused caller is told where there is no HTTP. */
 export interface RefusalPayload {
+  /** What kind of refusal it is. */
   readonly code: 'RATE_LIMITED' | 'RATE_LIMIT_UNAVAILABLE' | 'MISSING_KEY';
+  /** Why, in words. */
   readonly message: string;
   /** The plans that said no. */
   readonly plans?: readonly string[];
