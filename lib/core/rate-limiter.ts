@@ -110,7 +110,10 @@ export class RateLimiter {
     return this.acquireNow(key, plans, tokens);
   }
 
-  /** `acquire` that answers without a promise where the registry and the store do. */
+  /**
+   * Does as `acquire`, without a promise where the registry and the store need none.
+   * @internal
+   */
   acquireNow(key: string, plans: UncheckedChain, tokens: number): Awaitable<Lease> {
     const building = this.#chain(key, plans, tokens);
     return isPending(building) ? building.then((chain) => this.#lend(chain)) : this.#lend(building);
@@ -139,7 +142,10 @@ export class RateLimiter {
     if (limits.length > 0) await this.#store.giveBack({ kind: 'refund', limits });
   }
 
-  /** Gives back what a lease was charged for these plans, as far as it was and is not settled. */
+  /**
+   * Gives back what a lease was charged for these plans, as far as it was and is not settled.
+   * @internal
+   */
   async refundCharge(lease: Lease, plans: readonly UncheckedReference[]): Promise<void> {
     const { limits } = await this.#chain(NO_KEY, plans, 1);
     await lease.refund(limits);

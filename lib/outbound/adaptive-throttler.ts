@@ -151,7 +151,10 @@ export class AdaptiveThrottler {
     this.#tellOf(domain, state);
   }
 
-  /** Hears that a gate kept a call from going, which shuts the queue by itself. */
+  /**
+   * Hears that a gate kept a call from going, which shuts the queue by itself.
+   * @internal
+   */
   hearShut(name: string, shut: ShutGate): void {
     const domain = this.book.find(name);
     if (!domain) return;
@@ -162,6 +165,7 @@ export class AdaptiveThrottler {
   /**
    * Looks for blocks and cooldowns that others told of while nobody listened here. One domain after
    * the other: the server may just have come back, and all processes look at once.
+   * @internal
    */
   async catchUp(): Promise<void> {
     const catchUp = ++this.#catchUps;
