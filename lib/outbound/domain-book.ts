@@ -6,7 +6,7 @@ import { Domain } from './domain.js';
 import { normalizeDomain } from './domain-name.js';
 import type { DomainLimits, QueueTies } from './domain-queue.js';
 import type { LateGateWatch } from './late-gate-watch.js';
-import type { DomainRule, OutboundRules } from './outbound-rules.js';
+import type { DomainRule, FoundRule, OutboundRules } from './outbound-rules.js';
 import type { CompleteThrottleRule, ThrottleRule } from './throttle-rule.js';
 import { completeThrottleRule } from './throttle-rule.js';
 
@@ -83,7 +83,7 @@ export class DomainBook {
 
   async #applyRule(domain: Domain): Promise<void> {
     const found = this.#rules.ruleFor(domain.name);
-    const limits = this.#limitsOf(domain.name, found.rule);
+    const limits = this.#limitsOf(domain.name, found);
     domain.found = found;
     domain.throttle = this.#throttleOf(found.rule);
     const before = domain.limits;
@@ -96,7 +96,7 @@ export class DomainBook {
   #open(name: string): Domain {
     this.ties.watch.start();
     const found = this.#rules.ruleFor(name);
-    const limits = this.#limitsOf(name, found.rule);
+    const limits = this.#limitsOf(name, found);
     return new Domain(name, found, this.#throttleOf(found.rule), limits, this.ties);
   }
 
@@ -110,11 +110,11 @@ export class DomainBook {
     return throttle;
   }
 
-  #limitsOf(name: string, rule: DomainRule): DomainLimits {
+  #limitsOf(name: string, { rule, source }: FoundRule): DomainLimits {
     const [bucket, slots] = this.#plansOf(rule);
     return {
-      bucket: limit(bucket, name),
-      slots: slots && limit(slots, name),
+      bucket: limit(bucket, name, source),
+      slots: slots && limit(slots, name, source),
     };
   }
 
@@ -158,8 +158,8 @@ export class DomainBook {
   }
 }
 
-function limit(plan: Plan, key: string): Limit {
-  return { plan, key, cost: 1 };
+function limit(plan: Plan, key: string, source: string): Limit {
+  return { plan, key, cost: 1, label: { name: source, side: 'outbound', isOfCaller: false } };
 }
 
 /** A name that no plan of a user can have. */
