@@ -83,8 +83,8 @@ export type {
   GatewayEvents,
   GatewayTarget,
   LevelUse,
-  RouteExplanation,
 } from './gateway/gateway-limiter.js';
+export type { RouteExplanation } from './gateway/explain-route.js';
 export { GatewayAnswer } from './gateway/gateway-answer.js';
 export type { GatewayDenial } from './gateway/gateway-answer.js';
 export type { Level, Resource } from './gateway/gateway-levels.js';

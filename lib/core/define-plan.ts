@@ -58,6 +58,7 @@ function rateOrThrow(name: string, text: string): Plan {
   checkPeriod(name, 'the period', rate.periodMs);
   return Object.freeze({
     name,
+    label: name,
     kind: 'token-bucket',
     quota: rate.tokens,
     windowMs: rate.periodMs,
@@ -146,6 +147,7 @@ function tokenBucket(name: string, definition: TokenBucketDefinition): Plan {
   }
   return Object.freeze({
     name,
+    label: name,
     kind: 'token-bucket',
     quota: capacity,
     windowMs: limits ? Math.ceil((capacity / tokensPerSecond) * 1_000) : 0,
@@ -163,6 +165,7 @@ function slidingWindow(name: string, definition: SlidingWindowDefinition): Plan 
   const windowUs = windowMs * MICROSECONDS_PER_MILLISECOND;
   return Object.freeze({
     name,
+    label: name,
     kind: 'sliding-window',
     quota: limit,
     windowMs,
@@ -179,6 +182,7 @@ function concurrency(name: string, definition: ConcurrencyDefinition): Plan {
   const leaseUs = leaseMs * MICROSECONDS_PER_MILLISECOND;
   return Object.freeze({
     name,
+    label: name,
     kind: 'concurrency',
     quota: maxConcurrent,
     windowMs: 0,

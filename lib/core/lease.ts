@@ -21,6 +21,7 @@ export interface LeaseKeeper {
 export class Lease extends RateLimitResult implements AsyncDisposable {
   /** What the store knows the slots by; undefined when none are held. */
   #held: HeldLease | undefined;
+  #isOver = false;
   readonly #store: LimitStore;
   readonly #keeper: LeaseKeeper | undefined;
   readonly #onRelease: (() => void) | undefined;
@@ -56,10 +57,23 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
     return alive;
   }
 
+  /**
+   * Holds more slots, which were taken under the id of the lease. Once that is released it answers
+   * false, and holds nothing.
+   */
+  protected holdAlso({ leaseId, limits }: HeldLease): boolean {
+    if (this.#isOver) return false;
+    const before = this.#held;
+    this.#held = { leaseId, limits: [...(before?.limits ?? []), ...limits] };
+    if (!before) this.#keeper?.hold(this);
+    return true;
+  }
+
   /** Forgets the slots without giving them back, because they are lost or returned otherwise. */
   letGo(): HeldLease | undefined {
     const held = this.#held;
     this.#held = undefined;
+    this.#isOver = true;
     if (held) this.#keeper?.drop(this);
     return held;
   }

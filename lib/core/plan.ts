@@ -58,7 +58,10 @@ export type PlanDefinition =
   Rate | TokenBucketDefinition | SlidingWindowDefinition | ConcurrencyDefinition;
 
 interface PlanBase {
+  /** Counters are told apart by it. */
   readonly name: string;
+  /** What results and statistics call it: its name, where it has no better one. */
+  readonly label: string;
   /** −1 is no limit, 0 denies all, more than 0 is the capacity, the limit or the slots. */
   readonly quota: number;
   /** Milliseconds in which the quota is restored; 0 for concurrency, where time restores nothing. */

@@ -96,7 +96,7 @@ export function denialOf(limit: Limit): LimitDecision {
 function statusOf({ limit, admits, remaining, waitUs, resetUs }: LimitDecision): LimitStatus {
   const { plan } = limit;
   return {
-    plan: plan.name,
+    plan: plan.label,
     kind: plan.kind,
     quota: plan.quota,
     windowMs: plan.windowMs,

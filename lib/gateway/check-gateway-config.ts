@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { DEFAULT_LEASE_MS } from '../core/define-plan.js';
 import { listKnown, quote } from '../core/errors.js';
 import type { CompleteLimits, GatewayConfig } from './gateway-config.js';
 import { checkFields, completeLimits, InvalidGatewayConfigError } from './gateway-config.js';
@@ -19,6 +20,7 @@ export interface CheckedRoute {
 
 /** A configuration that works. */
 export interface CheckedGateway {
+  readonly connectionLeaseMs: number;
   readonly server: CompleteLimits;
   /** Limits by the name of the backend. */
   readonly backends: ReadonlyMap<string, CompleteLimits>;
@@ -28,7 +30,14 @@ export interface CheckedGateway {
 /** Routes of a gateway at most, and backends at most. */
 export const MAX_GATEWAY_ENTRIES = 10_000;
 /** The fields of a configuration. */
-export const GATEWAY_FIELDS: readonly string[] = ['server', 'backends', 'routes'];
+export const GATEWAY_FIELDS: readonly string[] = [
+  'server',
+  'backends',
+  'routes',
+  'connectionLeaseMs',
+];
+/** The shortest and the longest lease of connections. */
+const [MIN_LEASE_MS, MAX_LEASE_MS] = [100, 86_400_000];
 
 const SERVER_FIELDS: readonly string[] = ['rateLimit'];
 const BACKEND_FIELDS: readonly string[] = ['name', 'rateLimit'];
@@ -51,10 +60,20 @@ export function checkGatewayConfig(config: GatewayConfig): CheckedGateway {
   checkFields('The gateway', config, GATEWAY_FIELDS);
   const backends = backendsIn(config.backends);
   return Object.freeze({
+    connectionLeaseMs: leaseIn(config.connectionLeaseMs),
     server: serverIn(config.server),
     backends,
     routes: routesIn(config.routes, backends),
   });
+}
+
+function leaseIn(leaseMs: number = DEFAULT_LEASE_MS): number {
+  const isWhole = Number.isSafeInteger(leaseMs);
+  if (isWhole && leaseMs >= MIN_LEASE_MS && leaseMs <= MAX_LEASE_MS) return leaseMs;
+  throw new InvalidGatewayConfigError(
+    'connectionLeaseMs must be a whole number of milliseconds from ' +
+      `${MIN_LEASE_MS} to ${MAX_LEASE_MS} (a day), got ${quote(leaseMs)}.`,
+  );
 }
 
 function serverIn(server: GatewayConfig['server']): CompleteLimits {

@@ -1,6 +1,11 @@
 import type { CheckedGateway, CheckedRoute } from './check-gateway-config.js';
 import type { CompleteLimits, LevelLimits } from './gateway-config.js';
-import { completeLimits, InvalidGatewayConfigError, LIMIT_FIELDS } from './gateway-config.js';
+import {
+  completeLimits,
+  InvalidGatewayConfigError,
+  LIMIT_FIELDS,
+  NO_LIMITS,
+} from './gateway-config.js';
 import type { GatewayEpochs } from './gateway-state.js';
 
 /** What was changed while running, on top of the configuration; shared by all processes. */
@@ -23,6 +28,7 @@ export function withOverrides(
   { server, backends, routes }: GatewayOverrides,
 ): CheckedGateway {
   return {
+    ...config,
     server: server ?? config.server,
     backends: new Map(
       [...config.backends].map(([name, limits]) => [name, own(backends, name) ?? limits]),
@@ -56,6 +62,55 @@ export function parseOverrides(text: string): GatewayOverrides {
   }
 }
 
+/** What was changed running of levels that the configuration has changed since is no longer meant. */
+export function withoutChanged(
+  overrides: GatewayOverrides,
+  before: CheckedGateway,
+  after: CheckedGateway,
+): GatewayOverrides {
+  const [routesBefore, routesAfter] = [routesById(before), routesById(after)];
+  const { server, ...rest } = overrides;
+  const keepsServer = server !== undefined && !differ(before.server, after.server);
+  return {
+    ...(keepsServer ? { server } : {}),
+    ...rest,
+    backends: keep(
+      overrides.backends,
+      (name) => !differ(before.backends.get(name), after.backends.get(name)),
+    ),
+    routes: keep(overrides.routes, (id) => !differ(routesBefore.get(id), routesAfter.get(id))),
+  };
+}
+
+/** A level whose limits are others than before. */
+export interface LevelChange {
+  readonly level: 'server' | 'backend' | 'route';
+  /** The name of the backend or the id of the route; '' for the server. */
+  readonly id: string;
+  readonly before: CompleteLimits;
+  readonly after: CompleteLimits;
+}
+
+/** The levels whose limits differ. */
+export function changesBetween(before: CheckedGateway, after: CheckedGateway): LevelChange[] {
+  const routes = routesById(before);
+  const levels: LevelChange[] = [
+    { level: 'server', id: '', before: before.server, after: after.server },
+  ];
+  for (const [id, limits] of after.backends) {
+    levels.push({
+      level: 'backend',
+      id,
+      before: before.backends.get(id) ?? NO_LIMITS,
+      after: limits,
+    });
+  }
+  for (const { id, limits } of after.routes) {
+    levels.push({ level: 'route', id, before: routes.get(id) ?? NO_LIMITS, after: limits });
+  }
+  return levels.filter((level) => differ(level.before, level.after));
+}
+
 /** What differs between the limits of a level, as `maxQps 10 → 20`; empty when nothing does. */
 export function differenceOf(before: CompleteLimits, after: CompleteLimits): string[] {
   return LIMIT_FIELDS.filter((field) => before[field] !== after[field]).map(
@@ -63,12 +118,25 @@ export function differenceOf(before: CompleteLimits, after: CompleteLimits): str
   );
 }
 
+function differ(one: CompleteLimits = NO_LIMITS, other: CompleteLimits = NO_LIMITS): boolean {
+  return differenceOf(one, other).length > 0;
+}
+
+function routesById({ routes }: CheckedGateway): Map<string, CompleteLimits> {
+  return new Map(routes.map(({ id, limits }) => [id, limits]));
+}
+
+function keep<T>(record: Readonly<Record<string, T>>, wanted: (key: string) => boolean) {
+  return Object.fromEntries(Object.entries(record).filter(([key]) => wanted(key)));
+}
+
 function checkedRecord(record: Readonly<Record<string, LevelLimits>>) {
   const entries = Object.entries(record);
   return Object.fromEntries(entries.map(([key, limits]) => [key, completeLimits(key, limits)]));
 }
 
-function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+/** What a record has under a name, whatever objects inherit under it. */
+export function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 

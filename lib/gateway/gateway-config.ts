@@ -53,6 +53,11 @@ export interface GatewayRoute {
 
 /** What a gateway limits. */
 export interface GatewayConfig {
+  /**
+   * How long the connections of a process that died stay counted, in milliseconds, from 100 to a day.
+   * @default 60000
+   */
+  readonly connectionLeaseMs?: number;
   readonly server?: { readonly rateLimit?: LevelLimits };
   readonly backends?: readonly GatewayBackend[];
   readonly routes?: readonly GatewayRoute[];

@@ -1,8 +1,7 @@
-import { definePlan } from '../core/define-plan.js';
+import { definePlan, MAX_QUOTA } from '../core/define-plan.js';
 import type { Limit } from '../core/limit-store.js';
 import type { Plan } from '../core/plan.js';
 import { DENY_ALL, UNLIMITED } from '../core/plan.js';
-import type { ClientLimits, LimitSource } from './cascade.js';
 
 /** The levels, in the order in which they are asked and told. */
 export const LEVELS = ['server', 'route', 'backend', 'client'] as const;
@@ -13,13 +12,24 @@ export type Level = (typeof LEVELS)[number];
 /** What is limited. */
 export type Resource = 'qps' | 'connections';
 
-/** One limit of a route: at which level, of what, and how its counter is called. */
-export interface LevelLimit {
+/** What a limit is about: at which level, of what. */
+export interface LevelResource {
   readonly level: Level;
   readonly resource: Resource;
-  readonly plan: Plan;
-  /** The counter's key; that of a client begins with it. */
+}
+
+/** One limit of a route. */
+export interface LevelLimit extends LevelResource {
+  /** As the store counts it; the key of a client begins with the one here. */
+  readonly limit: Limit;
+}
+
+/** How much a level allows, and by which key it counts. */
+export interface LevelQuota {
+  readonly value: number;
   readonly key: string;
+  /** How long connections stay counted whose process died, in milliseconds. */
+  readonly leaseMs: number;
 }
 
 /** Plans that are kept made; equal limits share one, so that their chains travel together. */
@@ -27,46 +37,48 @@ const MAX_PLANS = 1_000;
 const plans = new Map<string, Plan>();
 
 /** The limit of a level; undefined where there is none. */
-export function levelLimit(
-  level: Level,
-  resource: Resource,
-  value: number,
-  key: string,
-): LevelLimit | undefined {
-  if (value === UNLIMITED) return undefined;
-  return { level, resource, plan: planOf(resource, value), key };
+export function levelLimit(what: LevelResource, quota: LevelQuota): LevelLimit | undefined {
+  if (quota.value === UNLIMITED) return undefined;
+  const { level, resource } = what;
+  return { level, resource, limit: { plan: planOf(what, quota), key: quota.key, cost: 1 } };
 }
 
-/** The limits of clients: counted within the level that they came from. */
-export function clientLimits(
-  { maxQps, maxConnections }: ClientLimits,
-  scopeOf: (source: LimitSource) => string,
-): LevelLimit[] {
-  const limits = [
-    levelLimit('client', 'qps', maxQps.value, scopeOf(maxQps.source)),
-    levelLimit('client', 'connections', maxConnections.value, scopeOf(maxConnections.source)),
-  ];
-  return limits.filter((limit) => limit !== undefined);
-}
-
-/** The limit as the store counts it. */
-export function limitOf({ level, plan, key }: LevelLimit, clientIp: string): Limit {
-  return { plan, key: level === 'client' ? `${key}${clientIp}` : key, cost: 1 };
+/** The limit as it counts a client. */
+export function limitFor({ level, limit }: LevelLimit, clientIp: string): Limit {
+  // Those of the other levels are the same for everybody, and so made once.
+  return level === 'client' ? { plan: limit.plan, key: limit.key + clientIp, cost: 1 } : limit;
 }
 
 /** Whether a limit refuses everybody, so that nobody needs to be asked. */
-export function refusesAll({ plan }: LevelLimit): boolean {
-  return plan.quota === DENY_ALL;
+export function refusesAll({ limit }: LevelLimit): boolean {
+  return limit.plan.quota === DENY_ALL;
+}
+
+/**
+ * The same counter under a limit that nothing reaches: counts what is open already, and tells how
+ * much is used when that is more than the limit.
+ */
+export function uncapped({ level, resource, limit }: LevelLimit): LevelLimit {
+  const leaseMs = limit.plan.kind === 'concurrency' ? limit.plan.leaseUs / 1_000 : 0;
+  const plan = planOf({ level, resource }, { value: MAX_QUOTA, leaseMs });
+  return { level, resource, limit: { ...limit, plan } };
 }
 
 /** Named so that no plan of a user can be meant. */
-function planOf(resource: Resource, value: number): Plan {
-  const id = `${resource} ${value}`;
+function planOf(
+  { level, resource }: LevelResource,
+  { value, leaseMs }: Omit<LevelQuota, 'key'>,
+): Plan {
+  const id = `${level} ${resource} ${value} ${leaseMs}`;
   let plan = plans.get(id);
   if (plan) return plan;
   const definition =
-    resource === 'qps' ? { limit: value, windowMs: 1_000 } : { maxConcurrent: value };
-  plan = { ...definePlan('gateway', definition), name: `_gateway_${resource}` };
+    resource === 'qps' ? { limit: value, windowMs: 1_000 } : { maxConcurrent: value, leaseMs };
+  plan = Object.freeze({
+    ...definePlan('gateway', definition),
+    name: `_gateway_${resource}`,
+    label: `${level}-${resource}`,
+  });
   if (plans.size >= MAX_PLANS) plans.clear();
   plans.set(id, plan);
   return plan;

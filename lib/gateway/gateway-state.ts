@@ -3,23 +3,34 @@ import { cascade } from './cascade.js';
 import type { CheckedGateway, CheckedRoute } from './check-gateway-config.js';
 import type { CompleteLimits } from './gateway-config.js';
 import { NO_LIMITS } from './gateway-config.js';
-import type { LevelLimit } from './gateway-levels.js';
-import { clientLimits, levelLimit } from './gateway-levels.js';
+import type { Level, LevelLimit, Resource } from './gateway-levels.js';
+import { levelLimit } from './gateway-levels.js';
 import { RouteTable } from './route-table.js';
 
-/** Which counters count: another number begins anew. */
+/** From which change on requests are counted: another number begins at zero. */
 export interface GatewayEpochs {
   readonly server: number;
   readonly routes: number;
   readonly clients: number;
 }
 
-/** A route with all that is to be asked for it. */
-export interface PreparedRoute {
-  readonly route: CheckedRoute;
+/** Which route a request is on, and where it goes; '' for none. */
+export interface Destination {
+  readonly routeId: string;
+  readonly backend: string;
+}
+
+/** All that is to be asked for a destination, each list in the order in which it is told. */
+export interface Prepared {
   readonly client: ClientLimits;
-  /** In the order in which they are told. */
   readonly limits: readonly LevelLimit[];
+  readonly qps: readonly LevelLimit[];
+  readonly connections: readonly LevelLimit[];
+}
+
+/** A route with all that is to be asked for it. */
+export interface PreparedRoute extends Prepared {
+  readonly route: CheckedRoute;
 }
 
 /**
@@ -28,6 +39,9 @@ export interface PreparedRoute {
  */
 export class GatewayState {
   readonly #routes = new Map<string, PreparedRoute>();
+  /** What is asked for requests on no route, by backend; '' for none. */
+  readonly #unrouted = new Map<string, Prepared>();
+  readonly #routeLimits = new Map<string, CompleteLimits>();
   readonly #table: RouteTable;
 
   constructor(
@@ -35,7 +49,14 @@ export class GatewayState {
     readonly epochs: GatewayEpochs,
   ) {
     this.#table = new RouteTable(config.routes);
-    for (const route of config.routes) this.#routes.set(route.id, this.#prepare(route));
+    for (const { id, limits } of config.routes) this.#routeLimits.set(id, limits);
+    for (const route of config.routes) {
+      const { id: routeId, backend } = route;
+      this.#routes.set(routeId, { route, ...this.#prepare({ routeId, backend }) });
+    }
+    for (const backend of ['', ...config.backends.keys()]) {
+      this.#unrouted.set(backend, this.#prepare({ routeId: '', backend }));
+    }
   }
 
   get routes(): Iterable<PreparedRoute> {
@@ -46,9 +67,8 @@ export class GatewayState {
     return this.#routes.get(id);
   }
 
-  match(host: string | undefined, path: string): PreparedRoute | undefined {
-    const route = this.#table.match(host, path);
-    return route && this.#routes.get(route.id);
+  match(host: string | undefined, path: string): CheckedRoute | undefined {
+    return this.#table.match(host, path);
   }
 
   /** Whether servers would read the path differently, and so find different routes. */
@@ -56,55 +76,66 @@ export class GatewayState {
     return this.#table.isAmbiguous(host, path);
   }
 
-  /** The limits of a request that is on no route, or names its backend itself. */
-  prepareFor(routeId: string | undefined, backend: string | undefined): PreparedRoute {
-    const known = routeId === undefined ? undefined : this.#routes.get(routeId);
-    if (known && (backend === undefined || backend === known.route.backend)) return known;
-    const id = routeId ?? '';
-    const limits = known?.route.limits ?? NO_LIMITS;
-    return this.#prepare({ id, host: '*', path: '/', backend: backend ?? '', limits });
+  /** What is to be asked; a route or backend that is not there any more limits nothing. */
+  preparedFor(to: Destination): Prepared {
+    const route = this.#routes.get(to.routeId);
+    if (route?.route.backend === to.backend) return route;
+    const unrouted = route ? undefined : this.#unrouted.get(to.backend);
+    return unrouted ?? this.#prepare(to);
   }
 
   limitsOf(backend: string): CompleteLimits {
     return this.config.backends.get(backend) ?? NO_LIMITS;
   }
 
-  #prepare(route: CheckedRoute): PreparedRoute {
-    const { id, limits } = route;
+  #prepare(to: Destination): Prepared {
     const { server } = this.config;
-    const backend = this.limitsOf(route.backend);
-    const client = cascade(limits, backend, server);
-    const keys = this.#keysOf(route);
-    const shared = [
-      levelLimit('server', 'qps', server.maxQps, keys.serverQps),
-      levelLimit('server', 'connections', server.maxConnections, keys.server),
-      ...(id === '' ? [] : levelPair('route', limits, keys.route)),
-      ...(route.backend === '' ? [] : levelPair('backend', backend, keys.backend)),
+    const route = this.#routeLimits.get(to.routeId) ?? NO_LIMITS;
+    const backend = this.limitsOf(to.backend);
+    const client = cascade(route, backend, server);
+    const { maxQps, maxConnections } = client;
+    const limits = [
+      ...this.#pair('server', server, ''),
+      ...this.#pair('route', route, to.routeId),
+      ...this.#pair('backend', backend, to.backend),
+      this.#limit('client', 'qps', maxQps.value, clientScope(maxQps.source, to)),
+      this.#limit(
+        'client',
+        'connections',
+        maxConnections.value,
+        clientScope(maxConnections.source, to),
+      ),
     ].filter((limit) => limit !== undefined);
-    return { route, client, limits: [...shared, ...clientLimits(client, keys.client)] };
+    return {
+      client,
+      limits,
+      qps: limits.filter(({ resource }) => resource === 'qps'),
+      connections: limits.filter(({ resource }) => resource === 'connections'),
+    };
   }
 
-  #keysOf({ id, backend }: CheckedRoute) {
-    const { server, routes, clients } = this.epochs;
-    const scopes: Readonly<Record<LimitSource, string>> = {
-      route: `route ${id}`,
-      backend: `backend ${backend}`,
-      server: 'server',
-      none: '',
-    };
-    return {
-      server: 'server',
-      serverQps: `server ${server}`,
-      route: `route ${routes} ${id}`,
-      backend: `backend ${backend}`,
-      client: (source: LimitSource) => `client ${clients} ${scopes[source]} `,
-    };
+  #pair(level: Level, { maxQps, maxConnections }: CompleteLimits, scope: string) {
+    return [
+      this.#limit(level, 'qps', maxQps, scope),
+      this.#limit(level, 'connections', maxConnections, scope),
+    ];
+  }
+
+  /**
+   * Requests are counted from zero in another epoch; connections that are open stay open, and so
+   * counted, whatever changes.
+   */
+  #limit(level: Level, resource: Resource, value: number, scope: string): LevelLimit | undefined {
+    const { server, routes: route, clients: client } = this.epochs;
+    const epoch = { server, route, backend: 0, client }[level];
+    const key = resource === 'qps' ? `${level}/${epoch}/${scope}` : `${level}/${scope}`;
+    const quota = { value, key, leaseMs: this.config.connectionLeaseMs };
+    return levelLimit({ level, resource }, quota);
   }
 }
 
-function levelPair(level: 'route' | 'backend', limits: CompleteLimits, key: string) {
-  return [
-    levelLimit(level, 'qps', limits.maxQps, key),
-    levelLimit(level, 'connections', limits.maxConnections, key),
-  ];
+/** Clients are counted within the level that their limit came from. The length keeps names apart. */
+function clientScope(source: LimitSource, { routeId, backend }: Destination): string {
+  if (source === 'route') return `route/${routeId.length}/${routeId}/`;
+  return source === 'backend' ? `backend/${backend.length}/${backend}/` : 'server/';
 }

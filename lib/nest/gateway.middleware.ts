@@ -17,6 +17,8 @@ import { releaseWhenDone } from './release-when-done.js';
  */
 @Injectable()
 export class GatewayMiddleware implements NestMiddleware<IncomingMessage, ServerResponse> {
+  readonly #memo = new HeaderMemo();
+
   constructor(
     private readonly gateway: GatewayLimiter,
     private readonly clients: GatewayClients,
@@ -26,7 +28,7 @@ export class GatewayMiddleware implements NestMiddleware<IncomingMessage, Server
   async use(request: IncomingMessage, response: ServerResponse, next: () => void): Promise<void> {
     const target = this.clients.targetOf(request);
     const answer = await this.gateway.enter(target);
-    if (answer.held) releaseWhenDone(answer, response);
+    if (answer.allowed) releaseWhenDone(answer, response);
     if (!response.headersSent) this.#tell(answer, response);
     if (answer.allowed) next();
     else this.#refuse(answer, response);
@@ -35,7 +37,7 @@ export class GatewayMiddleware implements NestMiddleware<IncomingMessage, Server
   #tell(answer: GatewayAnswer, response: ServerResponse): void {
     const set = (name: string, value: string) => void response.setHeader(name, value);
     const { headers: style } = this.options;
-    writeHeaders(answer, newToldHeaders(), { style, memo: new HeaderMemo(), set });
+    writeHeaders(answer, newToldHeaders(), { style, memo: this.#memo, set });
   }
 
   #refuse(answer: GatewayAnswer, response: ServerResponse): never {

@@ -57,6 +57,7 @@ describe('a plan', () => {
   it('of a capacity and a rate is a token bucket', () => {
     expect(definePlan('gold', { capacity: 10, tokensPerSecond: 4 })).toEqual({
       name: 'gold',
+      label: 'gold',
       kind: 'token-bucket',
       quota: 10,
       windowMs: 2_500,
@@ -69,6 +70,7 @@ describe('a plan', () => {
   it('of a limit and a window is a sliding window', () => {
     expect(definePlan('gold', { limit: 10, windowMs: 60_000 })).toEqual({
       name: 'gold',
+      label: 'gold',
       kind: 'sliding-window',
       quota: 10,
       windowMs: 60_000,
@@ -80,6 +82,7 @@ describe('a plan', () => {
   it('of a number of slots is a concurrency cap', () => {
     expect(definePlan('gold', { maxConcurrent: 10, leaseMs: 5_000 })).toEqual({
       name: 'gold',
+      label: 'gold',
       kind: 'concurrency',
       quota: 10,
       windowMs: 0,
@@ -95,6 +98,7 @@ describe('a plan', () => {
   it('of a rate in words is a token bucket that holds one period’s worth', () => {
     expect(definePlan('gold', '5/10s')).toEqual({
       name: 'gold',
+      label: 'gold',
       kind: 'token-bucket',
       quota: 5,
       windowMs: 10_000,

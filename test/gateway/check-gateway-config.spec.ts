@@ -44,7 +44,12 @@ describe('a configuration of the gateway', () => {
   it.each([[{}], [{ server: undefined, backends: undefined, routes: undefined }]])(
     'may be as short as %j',
     (config) => {
-      expect(check(config)).toEqual({ server: NO_LIMITS, backends: new Map(), routes: [] });
+      expect(check(config)).toEqual({
+        server: NO_LIMITS,
+        backends: new Map(),
+        routes: [],
+        connectionLeaseMs: 60_000,
+      });
     },
   );
 
@@ -104,6 +109,12 @@ describe('a configuration of the gateway', () => {
     expect(messageOf(withRoute({ rateLimit }))).toBe(`routes[0].rateLimit.maxQps ${problem}`);
   });
 
+  it('refuses a lease that is too short', () => {
+    expect(messageOf({ connectionLeaseMs: 99 })).toBe(
+      'connectionLeaseMs must be a whole number of milliseconds from 100 to 86400000 (a day), got 99.',
+    );
+  });
+
   it.each(['maxQps', 'maxConnections', 'maxQpsPerClient', 'maxConnectionsPerClient'])(
     'names %s',
     (field) => {
@@ -124,11 +135,11 @@ describe('a configuration of the gateway', () => {
     [[], 'The gateway must be an object, got [].'],
     [
       { route: [] },
-      'The gateway: unknown field "route". Known fields: "server", "backends", "routes".',
+      'The gateway: unknown field "route". Known fields: "server", "backends", "routes", "connectionLeaseMs".',
     ],
     [
       JSON.parse('{"__proto__":{}}'),
-      'The gateway: unknown field "__proto__". Known fields: "server", "backends", "routes".',
+      'The gateway: unknown field "__proto__". Known fields: "server", "backends", "routes", "connectionLeaseMs".',
     ],
     [{ server: null }, 'server must be an object, got null.'],
     [{ server: { maxQps: 1 } }, 'server: unknown field "maxQps". Known fields: "rateLimit".'],

@@ -39,6 +39,8 @@ const GOOD: readonly unknown[] = [
   { $schema: './gateway-file.schema.json' },
   { server: {} },
   { backends: [], routes: [] },
+  { connectionLeaseMs: 100 },
+  { connectionLeaseMs: 86_400_000 },
   ...LIMIT_FIELDS.flatMap((field) =>
     [-1, 0, 1, 1e12].map((value) => withLimits({ [field]: value })),
   ),
@@ -85,6 +87,7 @@ const BAD: readonly unknown[] = [
   { server: null },
   { server: [] },
   { server: { maxQps: 1 } },
+  ...[99, 86_400_001, 1000.5, '1000', null].map((connectionLeaseMs) => ({ connectionLeaseMs })),
   ...LIMIT_FIELDS.flatMap((field) =>
     [-2, -1.5, 0.5, 1e12 + 1, '1', null, true, [], {}].map((value) =>
       withLimits({ [field]: value }),
@@ -181,7 +184,8 @@ describe('the schema of the configuration file', () => {
     const objects = [schema, schema.properties!['server']!, backend!, route!, limits!];
     const described = objects.flatMap(({ properties }) => Object.entries(properties!));
     expect(described.map(([name]) => name)).toEqual([
-      ...['$schema', 'server', 'backends', 'routes', 'rateLimit', 'name', 'rateLimit'],
+      ...['$schema', 'server', 'backends', 'routes', 'connectionLeaseMs'],
+      ...['rateLimit', 'name', 'rateLimit'],
       ...['id', 'host', 'path', 'backend', 'rateLimit', ...LIMIT_FIELDS],
     ]);
     for (const { description } of [...objects, ...described.map(([, field]) => field)]) {

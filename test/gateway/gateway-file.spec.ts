@@ -109,11 +109,11 @@ describe('a configuration file', () => {
     ],
     [
       ...['routes:', 'route:', 16, 1],
-      'The file: unknown field "route". Known fields: "server", "backends", "routes", "$schema".',
+      'The file: unknown field "route". Known fields: "server", "backends", "routes", "connectionLeaseMs", "$schema".',
     ],
     [
       ...['server:', '__proto__:', 1, 1],
-      'The file: unknown field "__proto__". Known fields: "server", "backends", "routes", "$schema".',
+      'The file: unknown field "__proto__". Known fields: "server", "backends", "routes", "connectionLeaseMs", "$schema".',
     ],
     [
       ...[
@@ -166,7 +166,7 @@ describe('a configuration file', () => {
     [
       '{"__proto__":{"routes":[]}}',
       'gateway.json, line 1, column 2: The file: unknown field "__proto__". Known fields: "server", ' +
-        '"backends", "routes", "$schema".',
+        '"backends", "routes", "connectionLeaseMs", "$schema".',
     ],
     [
       '{"server":{"rateLimit":{"maxQps":1e400}}}',
@@ -209,11 +209,11 @@ describe('a configuration file', () => {
     ],
     [
       '1: 2',
-      'gateway.yml, line 1, column 1: The file: unknown field "1". Known fields: "server", "backends", "routes", "$schema".',
+      'gateway.yml, line 1, column 1: The file: unknown field "1". Known fields: "server", "backends", "routes", "connectionLeaseMs", "$schema".',
     ],
     [
       '"\\n": 2',
-      'gateway.yml, line 1, column 1: The file: unknown field "\\n". Known fields: "server", "backends", "routes", "$schema".',
+      'gateway.yml, line 1, column 1: The file: unknown field "\\n". Known fields: "server", "backends", "routes", "connectionLeaseMs", "$schema".',
     ],
     ['server: on', 'gateway.yml, line 1, column 9: server must be an object, got "on".'],
   ])('is refused as YAML: %j', (text, message) => {

@@ -110,7 +110,7 @@ describe('a gateway', () => {
       { level: 'client', limit: 'maxConnectionsPerClient', value: 3, source: 'server' },
     ]);
     expect(() => gateway.explain('nowhere')).toThrow(
-      'There is no route "nowhere". Known: "api.example.com", "free", "off".',
+      'There is no route "nowhere". Known routes: "api.example.com", "free", "off".',
     );
   });
 
@@ -129,7 +129,7 @@ describe('a gateway', () => {
   it('counts requests from zero under another limit of the server, and keeps connections', async () => {
     for (let i = 0; i < 3; i++) await gateway.enter(client(i));
     await gateway.updateServer({ ...CONFIG.server!.rateLimit, maxQps: 20, maxConnections: 2 });
-    expect(await gateway.current('server')).toEqual({ qps: 0, connections: 2 });
+    expect(await gateway.current('server')).toEqual({ qps: 0, connections: 3 });
     expect(changes[0]).toMatchObject({ tooManyConnections: 1 });
     expect((await gateway.enter(client(7))).denial).toMatchObject({
       level: 'server',
@@ -137,12 +137,12 @@ describe('a gateway', () => {
     });
   });
 
-  it('refuses an update that cannot work, and changes nothing', () => {
-    expect(() => gateway.updateServer({ maxQps: -2 })).toThrow(
+  it('refuses an update that cannot work, and changes nothing', async () => {
+    await expect(gateway.updateServer({ maxQps: -2 })).rejects.toThrow(
       'server.maxQps must be a whole number from -1 (no limit) to 1000000000000, got -2.',
     );
-    expect(() => gateway.updateBackend('nobody', null)).toThrow(
-      'There is no backend "nobody". Known: "api", "off".',
+    await expect(gateway.updateBackend('nobody', null)).rejects.toThrow(
+      'There is no backend "nobody". Known backends: "api", "off".',
     );
     expect(changes).toEqual([]);
   });

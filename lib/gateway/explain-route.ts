@@ -1,0 +1,43 @@
+import { UNLIMITED } from '../core/plan.js';
+import type { LimitSource } from './cascade.js';
+import type { CompleteLimits, LevelLimits } from './gateway-config.js';
+import type { Level } from './gateway-levels.js';
+import type { GatewayState } from './gateway-state.js';
+import { routeIn } from './unknown-name.js';
+
+/** Where each effective value of a route came from. */
+export interface RouteExplanation {
+  readonly routeId: string;
+  readonly backend: string;
+  readonly values: readonly {
+    readonly level: Level;
+    readonly limit: keyof LevelLimits;
+    readonly value: number;
+    readonly source: LimitSource;
+  }[];
+}
+
+/** Tells which level each effective value of a route came from. */
+export function explainRoute(state: GatewayState, routeId: string): RouteExplanation {
+  const { route, client } = routeIn(state, routeId);
+  return {
+    routeId,
+    backend: route.backend,
+    values: [
+      ...ownValues('server', state.config.server),
+      ...ownValues('route', route.limits),
+      ...ownValues('backend', state.limitsOf(route.backend)),
+      { level: 'client', limit: 'maxQpsPerClient', ...client.maxQps },
+      { level: 'client', limit: 'maxConnectionsPerClient', ...client.maxConnections },
+    ],
+  };
+}
+
+function ownValues(level: 'server' | 'route' | 'backend', limits: CompleteLimits) {
+  return (['maxQps', 'maxConnections'] as const).map((limit) => ({
+    level,
+    limit,
+    value: limits[limit],
+    source: limits[limit] === UNLIMITED ? ('none' as const) : level,
+  }));
+}

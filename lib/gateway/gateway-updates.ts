@@ -1,0 +1,58 @@
+import type { GatewayOverrides } from './gateway-changes.js';
+import { differenceOf, own } from './gateway-changes.js';
+import type { CompleteLimits, LevelLimits } from './gateway-config.js';
+import { completeLimits, NO_LIMITS } from './gateway-config.js';
+import type { GatewayUpdate } from './gateway-settings.js';
+import type { GatewayEpochs } from './gateway-state.js';
+import { unknown } from './unknown-name.js';
+
+/** Other limits for the whole server; null for none. */
+export function serverUpdate(limits: LevelLimits | null): GatewayUpdate {
+  const after = completed('server', limits);
+  return ({ config, overrides }) => {
+    const before = overrides.server ?? config.server;
+    if (differenceOf(before, after).length === 0) return undefined;
+    // Requests are counted from zero under a new limit; connections that are open stay counted.
+    const counted = before.maxQps === after.maxQps ? overrides : nextEpoch(overrides, 'server');
+    return { ...counted, server: after };
+  };
+}
+
+/** Other limits for a backend; null for none. */
+export function backendUpdate(name: string, limits: LevelLimits | null): GatewayUpdate {
+  const after = completed(`backend ${name}`, limits);
+  return ({ config, overrides }) => {
+    const configured = config.backends.get(name);
+    if (!configured) throw unknown('backend', name, config.backends.keys());
+    const before = own(overrides.backends, name) ?? configured;
+    if (differenceOf(before, after).length === 0) return undefined;
+    return { ...overrides, backends: { ...overrides.backends, [name]: after } };
+  };
+}
+
+/** Other limits for a route; null for none. */
+export function routeUpdate(routeId: string, limits: LevelLimits | null): GatewayUpdate {
+  const after = completed(`route ${routeId}`, limits);
+  return ({ config, overrides }) => {
+    const configured = config.routes.find(({ id }) => id === routeId);
+    const ids = config.routes.map(({ id }) => id);
+    if (!configured) throw unknown('route', routeId, ids);
+    const before = own(overrides.routes, routeId) ?? configured.limits;
+    if (differenceOf(before, after).length === 0) return undefined;
+    return { ...overrides, routes: { ...overrides.routes, [routeId]: after } };
+  };
+}
+
+/** Counts the requests of a level from zero. */
+export function fromZero(level: keyof GatewayEpochs): GatewayUpdate {
+  return ({ overrides }) => nextEpoch(overrides, level);
+}
+
+function completed(where: string, limits: LevelLimits | null): CompleteLimits {
+  return completeLimits(where, limits ?? NO_LIMITS);
+}
+
+function nextEpoch(overrides: GatewayOverrides, level: keyof GatewayEpochs): GatewayOverrides {
+  const { epochs } = overrides;
+  return { ...overrides, epochs: { ...epochs, [level]: epochs[level] + 1 } };
+}

@@ -1,0 +1,71 @@
+import { isPending } from '../core/awaitable.js';
+import type { Decision, Inquiry, Limit, LimitStore } from '../core/limit-store.js';
+import type { GatewayAnswer, Visit } from './gateway-answer.js';
+import { limitFor, uncapped } from './gateway-levels.js';
+import type { GatewayState } from './gateway-state.js';
+
+/**
+ * The connections that this process has open, whether anything limits them or not: a limit that
+ * comes later has to count them, or it would admit as many again.
+ */
+export class OpenConnections {
+  readonly #open = new Map<GatewayAnswer, Visit>();
+
+  constructor(
+    private readonly store: LimitStore,
+    private readonly newLeaseId: () => string,
+  ) {}
+
+  add(answer: GatewayAnswer, visit: Visit): void {
+    this.#open.set(answer, visit);
+  }
+
+  readonly remove = (answer: GatewayAnswer): void => {
+    this.#open.delete(answer);
+  };
+
+  /**
+   * Has all connections counted that limits of this state do not count yet; undefined when there are
+   * none left, or when that needed no promise.
+   */
+  countAll(state: GatewayState): Promise<void> | undefined {
+    const counting: Promise<void>[] = [];
+    for (const answer of this.#open.keys()) {
+      const one = this.countOne(answer, state);
+      if (one) counting.push(one);
+    }
+    return counting.length > 0 ? Promise.all(counting).then(() => undefined) : undefined;
+  }
+
+  /** Has a connection counted by the limits of this state that do not count it yet. */
+  countOne(answer: GatewayAnswer, state: GatewayState): Promise<void> | undefined {
+    const visit = this.#open.get(answer);
+    const limits = visit ? uncountedLimits(answer, visit, state) : [];
+    if (limits.length === 0) return undefined;
+    const leaseId = answer.held?.leaseId ?? this.newLeaseId();
+    const inquiry: Inquiry = { limits, mode: 'take', maxWaitUs: 0, leaseId };
+    const deciding = this.store.decide(inquiry);
+    return isPending(deciding)
+      ? deciding.then((decision) => this.#hold(answer, inquiry, decision))
+      : this.#hold(answer, inquiry, deciding);
+  }
+
+  #hold(
+    answer: GatewayAnswer,
+    { leaseId, limits }: Inquiry,
+    { allowed, failure }: Decision,
+  ): Promise<void> | undefined {
+    // A store that does not answer counts nothing; what is open then stays uncounted.
+    if (!allowed || failure !== undefined || answer.countBy({ leaseId, limits })) return undefined;
+    const releasing = this.store.giveBack({ kind: 'release', leaseId, limits });
+    return isPending(releasing) ? releasing.then(() => undefined) : undefined;
+  }
+}
+
+function uncountedLimits(answer: GatewayAnswer, visit: Visit, state: GatewayState): Limit[] {
+  const counted = answer.held?.limits ?? [];
+  return state
+    .preparedFor(visit)
+    .connections.map((limit) => limitFor(uncapped(limit), visit.clientIp))
+    .filter(({ key }) => !counted.some((limit) => limit.key === key));
+}

@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Notice, NoticeListener, PostedNotice } from '../../lib/core/notice.js';
+import { StoreAround } from '../../lib/core/store-around.js';
+import { checkGatewayConfig } from '../../lib/gateway/check-gateway-config.js';
+import type { GatewayConfig, LevelLimits } from '../../lib/gateway/gateway-config.js';
+import { GatewayLimiter } from '../../lib/gateway/gateway-limiter.js';
+import { MemoryStore } from '../../lib/memory/memory-store.js';
+import { FakeClock } from '../support/fake-clock.js';
+
+/** A board of notices that can be out of reach, and can forget. */
+class Board extends StoreAround {
+  isAway = false;
+  #notice: Notice = { version: 0, text: '' };
+  readonly #listeners = new Set<NoticeListener>();
+
+  constructor() {
+    super(new MemoryStore(new FakeClock(1)));
+  }
+
+  forget(): void {
+    this.#notice = { version: 0, text: '' };
+  }
+
+  write(text: string): void {
+    this.#notice = { version: this.#notice.version + 1, text };
+  }
+
+  async tell(): Promise<void> {
+    for (const listener of this.#listeners) listener();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  override readNotice(): Notice {
+    if (this.isAway) throw new Error('Redis does not answer.');
+    return this.#notice;
+  }
+
+  override postNotice(_name: string, version: number, text: string): PostedNotice {
+    if (this.isAway) throw new Error('Redis does not answer.');
+    if (version !== this.#notice.version) return { ...this.#notice, posted: false };
+    this.#notice = { version: version + 1, text };
+    return { ...this.#notice, posted: true };
+  }
+
+  override watchNotice(_name: string, listener: NoticeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}
+
+describe('the settings of a gateway', () => {
+  let board: Board;
+  let gateways: GatewayLimiter[];
+
+  beforeEach(() => {
+    board = new Board();
+    gateways = [];
+  });
+
+  afterEach(() => {
+    for (const gateway of gateways) gateway.stop();
+  });
+
+  const config = (rateLimit: LevelLimits = {}): GatewayConfig => ({
+    server: { rateLimit },
+    backends: [{ name: 'api' }],
+    routes: [{ id: 'r', host: '*', backend: 'api' }],
+  });
+
+  async function start(limits?: LevelLimits): Promise<GatewayLimiter> {
+    const ties = { store: board, newLeaseId: () => 'id' };
+    const gateway = new GatewayLimiter(checkGatewayConfig(config(limits)), ties);
+    gateways.push(gateway);
+    await gateway.start();
+    return gateway;
+  }
+
+  const valuesOf = (gateway: GatewayLimiter) =>
+    gateway.explain('r').values.map(({ value }) => value);
+
+  it('are changed for everybody, in the order of the changes', async () => {
+    const [one, other] = [await start(), await start()];
+    await Promise.all([
+      one.updateServer({ maxQps: 1 }),
+      one.updateRoute('r', { maxQps: 2 }),
+      one.updateServer({ maxQps: 3 }),
+    ]);
+    await board.tell();
+    expect(valuesOf(one)).toEqual([3, -1, 2, -1, -1, -1, -1, -1]);
+    expect(valuesOf(other)).toEqual(valuesOf(one));
+  });
+
+  it('stay as they are when the store is away, and the caller hears why', async () => {
+    const gateway = await start({ maxQps: 5 });
+    board.isAway = true;
+    await expect(gateway.updateServer({ maxQps: 1 })).rejects.toMatchObject({
+      code: 'GATEWAY_UNAVAILABLE',
+      message:
+        'The limits of the gateway stay as they are, for they could not be changed: ' +
+        'Redis does not answer.',
+    });
+    expect(valuesOf(gateway)[0]).toBe(5);
+    board.isAway = false;
+    expect(await gateway.updateServer({ maxQps: 1 })).toBe(true);
+    expect(valuesOf(gateway)[0]).toBe(1);
+  });
+
+  it('follow a file that changes while the store is away, and tell it later', async () => {
+    const [one, other] = [await start({ maxQps: 5 }), await start({ maxQps: 5 })];
+    await one.updateServer({ maxQps: 9 });
+    await one.updateRoute('r', { maxQps: 8 });
+    await board.tell();
+    board.isAway = true;
+    await one.changeConfig(checkGatewayConfig(config({ maxQps: 6 })));
+    expect(valuesOf(one).slice(0, 3)).toEqual([6, -1, 8]);
+    expect(valuesOf(other).slice(0, 3)).toEqual([9, -1, 8]);
+    board.isAway = false;
+    await board.tell();
+    await board.tell();
+    expect(valuesOf(one).slice(0, 3)).toEqual([6, -1, 8]);
+    expect(valuesOf(other).slice(0, 3)).toEqual([5, -1, 8]);
+  });
+
+  it('are written down again when the store has forgotten them', async () => {
+    const one = await start();
+    await one.updateServer({ maxQps: 4 });
+    board.forget();
+    await board.tell();
+    const later = await start();
+    expect(valuesOf(later)[0]).toBe(4);
+    await later.updateServer({ maxQps: 3 });
+    await board.tell();
+    expect(valuesOf(one)[0]).toBe(3);
+  });
+
+  it.each(['{', 'null', '5', '{"server":{"maxQps":-7}}', '{"backends":null}'])(
+    'are those of the configuration when somebody wrote %s',
+    async (text) => {
+      const gateway = await start({ maxQps: 5 });
+      board.write(text);
+      await board.tell();
+      expect(valuesOf(gateway)[0]).toBe(5);
+      expect(await gateway.updateServer({ maxQps: 6 })).toBe(true);
+    },
+  );
+
+  it('name backends and routes as objects name what they inherit', async () => {
+    const ties = { store: board, newLeaseId: () => 'id' };
+    const names = ['constructor', '__proto__', 'toString'];
+    const checked = checkGatewayConfig({
+      backends: names.map((name) => ({ name })),
+      routes: names.map((id) => ({ id, host: `${names.indexOf(id)}.com`, backend: id })),
+    });
+    const gateway = new GatewayLimiter(checked, ties);
+    for (const name of names) {
+      expect(await gateway.updateBackend(name, { maxQps: 1 })).toBe(true);
+      expect(await gateway.updateBackend(name, { maxQps: 1 })).toBe(false);
+      expect(await gateway.updateRoute(name, { maxQps: 2 })).toBe(true);
+      expect(gateway.explain(name).values[2]).toMatchObject({ value: 2, source: 'route' });
+      expect(gateway.explain(name).values[4]).toMatchObject({ value: 1, source: 'backend' });
+    }
+  });
+});
