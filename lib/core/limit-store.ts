@@ -22,6 +22,8 @@ export interface Inquiry {
   readonly leaseId: string;
   /** Has to be open, too; a chain that it stops is denied and charged nothing. */
   readonly gate?: Gate;
+  /** Whether it only writes down what is going on already, so that it is nobody's request. */
+  readonly isBookkeeping?: true;
 }
 
 /** What one limit says. */

@@ -7,7 +7,7 @@ export interface Limit {
   /** Tokens to spend. A concurrency plan lends one slot whatever it says. */
   readonly cost: number;
   /** What it is called where people look; undefined: as its plan, and the key is the caller's. */
-  readonly label?: LimitLabel;
+  readonly seenAs?: LimitLabel;
 }
 
 /** How a limit is called where people look: the level of a gateway, or the rule of a domain. */

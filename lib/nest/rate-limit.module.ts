@@ -14,9 +14,13 @@ import { LimitStore } from '../core/limit-store.js';
 import { planFromEnv } from '../core/plan-from-env.js';
 import { PlanRegistry } from '../core/plan-registry.js';
 import { RateLimiter } from '../core/rate-limiter.js';
+import { Observation } from '../observe/observation.js';
+import { RateLimitEvents } from '../observe/rate-limit-events.js';
+import { RateLimitStats } from '../observe/rate-limit-stats.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
+import { ApplicationSources } from './application-sources.js';
 import { createStore } from './create-store.js';
 import { Gateway } from './gateway.js';
 import { GatewayClients } from './gateway-clients.js';
@@ -26,6 +30,7 @@ import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { LayeredPlanRegistry } from './layered-plan-registry.js';
 import { TimedLeaseKeeper } from './lease-keeper.js';
+import { newObservation, Observed } from './observed.js';
 import { Outbound } from './outbound.js';
 import { checkOutboundOptions } from './outbound-options.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
@@ -56,7 +61,24 @@ import { checkOptions } from './rate-limit-options.js';
       useFactory: allPlans,
       inject: [CHECKED_OPTIONS, InMemoryPlanRegistry],
     },
-    { provide: LimitStore, useFactory: createStore, inject: [CHECKED_OPTIONS] },
+    { provide: Observation, useFactory: newObservation },
+    { provide: LimitStore, useFactory: createStore, inject: [CHECKED_OPTIONS, Observation] },
+    {
+      provide: Observed,
+      useFactory: observe,
+      inject: [Observation, LimitStore, TimedLeaseKeeper],
+    },
+    {
+      provide: RateLimitEvents,
+      useFactory: ({ events }: Observation) => events,
+      inject: [Observation],
+    },
+    {
+      provide: RateLimitStats,
+      useFactory: (sources: ApplicationSources) => new RateLimitStats(sources),
+      inject: [ApplicationSources],
+    },
+    ApplicationSources,
     {
       provide: KeyResolvers,
       useFactory: (options: CheckedOptions) => new KeyResolvers(options),
@@ -65,12 +87,12 @@ import { checkOptions } from './rate-limit-options.js';
     {
       provide: RateLimiter,
       useFactory: limiterFor,
-      inject: [PlanRegistry, LimitStore, TimedLeaseKeeper],
+      inject: [PlanRegistry, Observed],
     },
     {
       provide: Outbound,
       useFactory: outboundFor,
-      inject: [CHECKED_OPTIONS, LimitStore, TimedLeaseKeeper],
+      inject: [CHECKED_OPTIONS, Observed],
     },
     {
       provide: OutboundLimiter,
@@ -82,11 +104,7 @@ import { checkOptions } from './rate-limit-options.js';
       useFactory: ({ throttler }: Outbound) => throttler,
       inject: [Outbound],
     },
-    {
-      provide: Gateway,
-      useFactory: gatewayFor,
-      inject: [CHECKED_OPTIONS, LimitStore, TimedLeaseKeeper],
-    },
+    { provide: Gateway, useFactory: gatewayFor, inject: [CHECKED_OPTIONS, Observed] },
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
     GatewayClients,
     GatewayUpgrades,
@@ -106,6 +124,8 @@ import { checkOptions } from './rate-limit-options.js';
     OutboundLimiter,
     AdaptiveThrottler,
     GatewayLimiter,
+    RateLimitStats,
+    RateLimitEvents,
   ],
 })
 export class RateLimitModule
@@ -125,6 +145,7 @@ export class RateLimitModule
   constructor(
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
+    private readonly stats: RateLimitStats,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     super();
@@ -137,6 +158,7 @@ export class RateLimitModule
   }
 
   async onApplicationShutdown(): Promise<void> {
+    this.stats.close();
     // Only what the module opened: a store that was passed in may serve others.
     if (!this.options.store) await this.store.close();
   }
@@ -169,26 +191,18 @@ function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): 
   return registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
 }
 
-function gatewayFor(
-  { gateway }: CheckedOptions,
-  store: LimitStore,
-  keeper: TimedLeaseKeeper,
-): Promise<Gateway> {
-  return Gateway.start(gateway, store, keeper);
+function observe(observation: Observation, store: LimitStore, keeper: TimedLeaseKeeper): Observed {
+  return new Observed(observation, store, keeper);
 }
 
-function outboundFor(
-  { outbound = {} }: CheckedOptions,
-  store: LimitStore,
-  keeper: TimedLeaseKeeper,
-): Promise<Outbound> {
-  return new Outbound(checkOutboundOptions(outbound), store, keeper).start();
+function gatewayFor({ gateway }: CheckedOptions, observed: Observed): Promise<Gateway> {
+  return Gateway.start(gateway, observed);
 }
 
-function limiterFor(
-  registry: PlanRegistry,
-  store: LimitStore,
-  leaseKeeper: TimedLeaseKeeper,
-): RateLimiter {
-  return new RateLimiter({ registry, store, leaseKeeper, newLeaseId: randomUUID });
+function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Promise<Outbound> {
+  return new Outbound(checkOutboundOptions(outbound), observed).start();
+}
+
+function limiterFor(registry: PlanRegistry, { store, keeper }: Observed): RateLimiter {
+  return new RateLimiter({ registry, store, leaseKeeper: keeper, newLeaseId: randomUUID });
 }

@@ -1,5 +1,5 @@
 import type { ConfigMessage } from './channels.js';
-import type { Topic } from './rate-limit-events.js';
+import type { Topic } from './topics.js';
 import type { ConfigStats } from './stats-snapshot.js';
 
 /** Counts how often limits were changed while running. */

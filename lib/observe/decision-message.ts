@@ -20,12 +20,12 @@ export function decisionMessage(decision: Decision, mode: Inquiry['mode']): Deci
 }
 
 function decidedLimit({ limit, admits, remaining }: LimitDecision): DecidedLimit {
-  const { plan, label, key } = limit;
+  const { plan, seenAs, key } = limit;
   return {
-    policy: label?.name ?? plan.name,
+    policy: seenAs?.name ?? plan.name,
     kind: plan.kind,
     // Names of levels are no secret.
-    key: label?.isOfCaller === false ? key : maskKey(key),
+    key: seenAs?.isOfCaller === false ? key : maskKey(key),
     denied: !admits,
     shadow: plan.shadow,
     quota: plan.quota,

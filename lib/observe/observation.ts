@@ -1,15 +1,19 @@
 import type { Limit } from '../core/limit-store.js';
 import { ConfigTally } from './config-tally.js';
+import type { RuleCounters } from './outbound-tally.js';
 import { OutboundTally } from './outbound-tally.js';
+import type { PolicyCounters } from './policy-counters.js';
 import { RateLimitEvents } from './rate-limit-events.js';
 import { StoreHealth } from './store-health.js';
 import { StoreOperations } from './store-operations.js';
 import type { TallyTies } from './tally.js';
+import { newTopics } from './topics.js';
 import { Tally } from './tally.js';
 
 /** All that is written down about one application while it runs. */
 export class Observation {
-  readonly events = new RateLimitEvents();
+  readonly topics = newTopics();
+  readonly events = new RateLimitEvents(this.topics);
   readonly tally: Tally;
   readonly outbound: OutboundTally;
   readonly config: ConfigTally;
@@ -19,7 +23,7 @@ export class Observation {
   sinceAtMs: number;
 
   constructor(readonly ties: TallyTies) {
-    const { topics } = this.events;
+    const { topics } = this;
     this.tally = new Tally(ties);
     this.outbound = new OutboundTally(this.tally.totals, topics.wait);
     this.config = new ConfigTally(topics.config, ties.timeMs);
@@ -30,11 +34,11 @@ export class Observation {
 
   /** Slots were given back, or lost. */
   noteLease(limits: readonly Limit[], heldMs: number): void {
-    const topic = this.events.topics.lease;
-    limits.forEach((limit, place) => {
-      this.countersOf(limit, place).leaseTimes.record(heldMs);
-      if (topic.isHeard) topic.publish({ policy: limit.label?.name ?? limit.plan.name, heldMs });
-    });
+    const topic = this.topics.lease;
+    for (const limit of limits) {
+      this.countersOf(limit).leaseTimes.record(heldMs);
+      if (topic.isHeard) topic.publish({ policy: limit.seenAs?.name ?? limit.plan.name, heldMs });
+    }
   }
 
   /** A domain began to cool down, or recovered. */
@@ -42,17 +46,17 @@ export class Observation {
     const counters = this.outbound.of(policy);
     if (cooldownMs > 0) counters.opened++;
     else counters.recovered++;
-    const topic = this.events.topics.cooldown;
+    const topic = this.topics.cooldown;
     if (!topic.isHeard) return;
     topic.publish({ policy, domain, to: cooldownMs > 0 ? 'cooling' : 'normal', cooldownMs });
   }
 
-  /** What is counted under a limit; `place` is where it stands in its chain. */
-  countersOf(limit: Limit, place: number) {
-    const { label } = limit;
-    return label?.side === 'outbound'
-      ? this.outbound.of(label.name)
-      : this.tally.policies.find(limit, place);
+  /** What is counted under a limit. */
+  countersOf(limit: Limit): PolicyCounters | RuleCounters {
+    const { seenAs } = limit;
+    return seenAs?.side === 'outbound'
+      ? this.outbound.of(seenAs.name)
+      : this.tally.policies.of(limit);
   }
 
   /** Counts from zero. What is going on, and how the store is, stays known. */

@@ -33,6 +33,6 @@ export class ObservedLeases implements LeaseKeeper {
 
   /** The limits of which a slot is held, once for each slot. */
   *limits(): Iterable<Limit> {
-    for (const { limits } of this.#held.values()) yield* limits;
+    for (const lease of this.#held.keys()) yield* lease.held?.limits ?? [];
   }
 }

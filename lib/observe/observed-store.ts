@@ -4,7 +4,7 @@ import type { Decision, Inquiry, LimitStore, Return } from '../core/limit-store.
 import { StoreAround } from '../core/store-around.js';
 import { decisionMessage } from './decision-message.js';
 import type { DecisionMessage } from './channels.js';
-import type { Topic } from './rate-limit-events.js';
+import type { Topic } from './topics.js';
 import type { Tally } from './tally.js';
 
 /**
@@ -26,7 +26,7 @@ export class ObservedStore extends StoreAround {
 
   override decide(inquiry: Inquiry): Awaitable<Decision> {
     const deciding = this.store.decide(inquiry);
-    if (inquiry.mode === 'peek' || inquiry.gate !== undefined) return deciding;
+    if (!isRequest(inquiry)) return deciding;
     return isPending(deciding)
       ? deciding.then((decision) => this.#note(inquiry, decision))
       : this.#note(inquiry, deciding);
@@ -51,4 +51,8 @@ export class ObservedStore extends StoreAround {
     if (this.topic.isHeard) this.topic.publish(decisionMessage(decision, inquiry.mode));
     return decision;
   }
+}
+
+function isRequest({ mode, gate, isBookkeeping }: Inquiry): boolean {
+  return mode !== 'peek' && gate === undefined && isBookkeeping !== true;
 }

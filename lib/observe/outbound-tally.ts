@@ -3,7 +3,7 @@ import { DELAYED_OVER_MS } from '../outbound/limit-stats.js';
 import type { OutboundListener, OutboundRefusal } from '../outbound/outbound-listener.js';
 import type { RuleView } from '../outbound/rule-view.js';
 import { MAX_POLICIES, OTHER_POLICY } from './policy-book.js';
-import type { Topic } from './rate-limit-events.js';
+import type { Topic } from './topics.js';
 import type { WaitMessage } from './channels.js';
 import type { OutboundStats, Totals } from './stats-snapshot.js';
 import { TimeRecord } from './time-stats.js';
@@ -92,12 +92,12 @@ export class OutboundTally implements OutboundListener {
   /** What has happened, and what is going on now. */
   snapshot(
     views: readonly RuleView[],
-    leasesHeld: ReadonlyMap<RuleCounters, number>,
+    heldBy: (counters: RuleCounters) => number,
   ): OutboundStats[] {
     for (const { source } of views) this.of(source);
     const bySource = new Map(views.map((view) => [view.source, view]));
     return [...this.#rules].map(([policy, counters]) =>
-      counters.snapshot(policy, bySource.get(policy), leasesHeld.get(counters) ?? 0),
+      counters.snapshot(policy, bySource.get(policy), heldBy(counters)),
     );
   }
 

@@ -22,10 +22,17 @@ export class PolicyBook {
   /** The counters of a limit; `place` is where it stands in its chain. */
   find(limit: Limit, place: number): PolicyCounters {
     const recent = this.#recent[place];
-    if (recent !== undefined && recent.plan === limit.plan && recent.label === limit.label) {
+    if (recent !== undefined && recent.plan === limit.plan && recent.label === limit.seenAs) {
       return recent;
     }
     return this.#findByName(limit, place);
+  }
+
+  /** The same for those who only look: the plan need not be the one that is in force. */
+  of(limit: Limit): PolicyCounters {
+    const { plan, seenAs: label } = limit;
+    const names = label === undefined ? this.#plans : this.#labels;
+    return names.get(label?.name ?? plan.name) ?? this.#open(limit, names);
   }
 
   /** All of them, in order of appearance. */
@@ -40,17 +47,17 @@ export class PolicyBook {
   }
 
   #findByName(limit: Limit, place: number): PolicyCounters {
-    const { plan, label } = limit;
+    const { plan, seenAs: label } = limit;
     const names = label === undefined ? this.#plans : this.#labels;
     const counters = names.get(label === undefined ? plan.name : label.name);
-    if (!counters) return this.#open(limit, names);
+    if (counters === undefined) return this.#open(limit, names);
     if (counters.plan !== plan || counters.label !== label) counters.adopt(plan, label);
     // Chains are short; a long one must not fill the memory.
     if (place < MAX_POLICIES) this.#recent[place] = counters;
     return counters;
   }
 
-  #open({ plan, label }: Limit, names: Map<string, PolicyCounters>): PolicyCounters {
+  #open({ plan, seenAs: label }: Limit, names: Map<string, PolicyCounters>): PolicyCounters {
     if (names.size < MAX_POLICIES) {
       const counters = new PolicyCounters(label?.name ?? plan.name, plan, label);
       names.set(counters.policy, counters);

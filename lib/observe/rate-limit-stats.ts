@@ -4,7 +4,7 @@ import type { RuleView } from '../outbound/rule-view.js';
 import type { HeavyHitter } from './heavy-hitters.js';
 import { maskKey } from './mask-key.js';
 import type { Observation } from './observation.js';
-import { RuleCounters } from './outbound-tally.js';
+import type { RuleCounters } from './outbound-tally.js';
 import { PolicyCounters } from './policy-counters.js';
 import { SecondSeries } from './second-series.js';
 import type {
@@ -66,7 +66,7 @@ export class RateLimitStats {
       totals: { ...tally.totals },
       plans: policies.filter(({ label }) => label === undefined).map(({ stats }) => stats),
       gateway: policies.filter(({ label }) => label !== undefined).map(({ stats }) => stats),
-      outbound: outbound.snapshot(this.sources.rules(), held),
+      outbound: outbound.snapshot(this.sources.rules(), (rule) => held.get(rule) ?? 0),
       topKeys: {
         requests: tally.requests.top(TOP_KEYS).map(masked),
         denials: tally.denials.top(TOP_KEYS).map(masked),
@@ -106,21 +106,20 @@ export class RateLimitStats {
     const used = tally.policies.all();
     const names = new Set(used.filter(({ label }) => !label).map(({ policy }) => policy));
     const unused = this.sources.plans().filter(({ name }) => !names.has(name));
-    return [...used, ...unused.map((plan) => new PolicyCounters(plan.name, plan, undefined))].map(
-      (counters): { label: unknown; stats: PolicyStats } => ({
-        label: counters.label,
-        stats: counters.snapshot(nowMs, held.get(counters) ?? 0),
-      }),
-    );
+    const idle = unused.map((plan) => new PolicyCounters(plan.name, plan, undefined));
+    return [...used, ...idle].map((counters): { label: unknown; stats: PolicyStats } => ({
+      label: counters.label,
+      stats: counters.snapshot(nowMs, held.get(counters) ?? 0),
+    }));
   }
 
-  #countHeld() {
-    const held = new Map<PolicyCounters | RuleCounters, number>();
+  #countHeld(): HeldCounts {
+    const held: HeldCounts = new Map();
     for (const limit of this.sources.held()) {
-      const counters = this.sources.observation.countersOf(limit, 0);
+      const counters = this.sources.observation.countersOf(limit);
       held.set(counters, (held.get(counters) ?? 0) + 1);
     }
-    return held as Map<PolicyCounters, number> & Map<RuleCounters, number>;
+    return held;
   }
 
   #store(): StoreStats {

@@ -1,5 +1,5 @@
 import type { StoreMessage } from './channels.js';
-import type { Topic } from './rate-limit-events.js';
+import type { Topic } from './topics.js';
 import type { ServerStats } from './stats-snapshot.js';
 
 /** Servers that are remembered. Those of a cluster that was rebuilt have other names. */

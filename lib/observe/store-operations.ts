@@ -1,5 +1,5 @@
 import type { StoreMessage } from './channels.js';
-import type { Topic } from './rate-limit-events.js';
+import type { Topic } from './topics.js';
 import type { OperationStats } from './stats-snapshot.js';
 import { TimeRecord } from './time-stats.js';
 

@@ -61,7 +61,7 @@ export class Tally {
   }
 
   countRefund(limits: readonly Limit[]): void {
-    for (let i = 0; i < limits.length; i++) this.policies.find(limits[i]!, i).refunds++;
+    for (const limit of limits) this.policies.of(limit).refunds++;
   }
 
   reset(): void {
@@ -141,7 +141,7 @@ export class Tally {
     for (let i = limits.length - 1; i >= 0; i--) {
       const limit = limits[i]!;
       if (!isOfCaller(limit)) continue;
-      const { policy } = this.policies.find(limit, i);
+      const { policy } = this.policies.of(limit);
       this.requests.add(limit.key, policy, this.#allowedSampler.weight);
       break;
     }
@@ -149,7 +149,10 @@ export class Tally {
   }
 }
 
-function countAdmitted(counters: PolicyCounters, { limit, remaining, waitUs }: LimitDecision): void {
+function countAdmitted(
+  counters: PolicyCounters,
+  { limit, remaining, waitUs }: LimitDecision,
+): void {
   counters.allowed++;
   if (remaining < counters.fewestLeft) counters.fewestLeft = remaining;
   if (remaining <= limit.plan.quota * NEAR_LIMIT_LEFT) counters.nearLimit++;
@@ -161,6 +164,6 @@ function countDelayed(counters: PolicyCounters, waitUs: number): void {
   counters.waits.record(waitUs / 1_000);
 }
 
-function isOfCaller({ label }: Limit): boolean {
-  return label === undefined || label.isOfCaller;
+function isOfCaller({ seenAs }: Limit): boolean {
+  return seenAs === undefined || seenAs.isOfCaller;
 }

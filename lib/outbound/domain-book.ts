@@ -1,5 +1,5 @@
 import { definePlan } from '../core/define-plan.js';
-import type { Limit } from '../core/limit-store.js';
+import type { Limit, LimitLabel } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import { UNLIMITED } from '../core/plan.js';
 import { Domain } from './domain.js';
@@ -34,6 +34,7 @@ export interface DomainBookOptions {
 export class DomainBook {
   readonly #domains = new Map<string, Domain>();
   readonly #plans = new Map<string, readonly [bucket: Plan, slots: Plan | undefined]>();
+  readonly #labels = new Map<string, LimitLabel>();
   readonly #throttles = new WeakMap<DomainRule, CompleteThrottleRule>();
   #rules: OutboundRules;
 
@@ -112,10 +113,21 @@ export class DomainBook {
 
   #limitsOf(name: string, { rule, source }: FoundRule): DomainLimits {
     const [bucket, slots] = this.#plansOf(rule);
+    const label = this.#labelOf(source);
     return {
-      bucket: limit(bucket, name, source),
-      slots: slots && limit(slots, name, source),
+      bucket: limit(bucket, name, label),
+      slots: slots && limit(slots, name, label),
     };
+  }
+
+  /** One for all domains of a rule. */
+  #labelOf(source: string): LimitLabel {
+    let label = this.#labels.get(source);
+    if (label) return label;
+    label = { name: source, side: 'outbound', isOfCaller: false };
+    if (this.#labels.size >= MAX_PLANS) this.#labels.clear();
+    this.#labels.set(source, label);
+    return label;
   }
 
   /** One pair for all domains of a rule: chains of equal plans travel together. */
@@ -158,8 +170,8 @@ export class DomainBook {
   }
 }
 
-function limit(plan: Plan, key: string, source: string): Limit {
-  return { plan, key, cost: 1, label: { name: source, side: 'outbound', isOfCaller: false } };
+function limit(plan: Plan, key: string, seenAs: LimitLabel): Limit {
+  return { plan, key, cost: 1, seenAs };
 }
 
 /** A name that no plan of a user can have. */
