@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import * as floodgate from '../lib/index.js';
+import * as opentelemetry from '../lib/observe/opentelemetry/index.js';
+import * as prometheus from '../lib/observe/prometheus/index.js';
+import * as terminus from '../lib/observe/terminus/index.js';
 
 describe('the public API', () => {
   it('is this list, and nothing is added or lost by accident', () => {
@@ -39,15 +42,18 @@ describe('the public API', () => {
       'RATE_LIMIT_OPTIONS',
       'RateLimit',
       'RateLimitError',
+      'RateLimitEvents',
       'RateLimitExceededException',
       'RateLimitGuard',
       'RateLimitInterceptor',
       'RateLimitModule',
       'RateLimitResult',
+      'RateLimitStats',
       'RateLimitUnavailableException',
       'RateLimiter',
       'Reservation',
       'SkipRateLimit',
+      'TIME_BUCKETS_SECONDS',
       'UnknownDomainError',
       'UnknownPlanError',
       'WaitAbortedError',
@@ -81,9 +87,18 @@ describe('the public API', () => {
       'Classifier',
       'ConcurrencyDefinition',
       'ConcurrencyPlan',
+      'ConfigMessage',
+      'ConfigStats',
+      'CooldownMessage',
+      'CooldownState',
+      'CooldownStats',
+      'DecidedLimit',
       'Decision',
+      'DecisionMessage',
+      'DenialStats',
       'DomainRule',
       'DomainStats',
+      'DomainView',
       'FailurePolicy',
       'FreeChange',
       'Gate',
@@ -108,19 +123,24 @@ describe('the public API', () => {
       'KeyResolver',
       'KeySource',
       'KeyValue',
+      'LeaseMessage',
       'Level',
       'LevelLimits',
       'LevelUse',
       'Limit',
       'LimitAxiosOptions',
       'LimitDecision',
+      'LimitLabel',
       'LimitSource',
       'LimitStatsJson',
       'LimitStatsSnapshot',
       'LimitStatus',
       'MissingKeyPolicy',
+      'OperationStats',
       'OutboundAnswer',
       'OutboundOptions',
+      'OutboundRefusal',
+      'OutboundStats',
       'Phase',
       'Plan',
       'PlanChain',
@@ -130,11 +150,16 @@ describe('the public API', () => {
       'PlanLinks',
       'PlanModifiers',
       'PlanReference',
+      'PolicyStats',
       'Rate',
       'RateLimitErrorCode',
+      'RateLimitEvent',
+      'RateLimitListener',
+      'RateLimitMessages',
       'RateLimitOptions',
       'RateLimitOptionsFactory',
       'RateLimitReason',
+      'RateLimitSnapshot',
       'RedisSource',
       'ReplanChange',
       'RequestFunction',
@@ -144,16 +169,51 @@ describe('the public API', () => {
       'ResponseSource',
       'Return',
       'RouteExplanation',
+      'SeriesPoint',
+      'ServerStats',
       'SlidingWindowDefinition',
       'SlidingWindowPlan',
+      'StoreMessage',
+      'StoreStats',
       'SuccessChange',
       'ThrottleEvents',
       'ThrottleRule',
       'ThrottleState',
       'ThrottleStatsSnapshot',
+      'TimeStats',
       'TokenBucketDefinition',
       'TokenBucketPlan',
+      'TopKey',
+      'TopKeys',
+      'Totals',
+      'WaitMessage',
       'WaitOptions',
+    ]);
+  });
+
+  it('has these entrances beside it', () => {
+    expect(Object.keys(prometheus).sort()).toEqual([
+      'RateLimitPrometheusModule',
+      'collectRateLimitMetrics',
+    ]);
+    expect(Object.keys(opentelemetry).sort()).toEqual([
+      'RateLimitOpenTelemetryModule',
+      'observeRateLimits',
+    ]);
+    expect(Object.keys(terminus)).toEqual(['RateLimitHealthIndicator']);
+    const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      exports: Record<string, unknown>;
+    };
+    expect(Object.keys(exports).sort()).toEqual([
+      '.',
+      './gateway-file.schema.json',
+      './grafana-dashboard.json',
+      './opentelemetry',
+      './outbound-file.schema.json',
+      './package.json',
+      './prometheus',
+      './prometheus-alerts.yaml',
+      './terminus',
     ]);
   });
 });

@@ -1,7 +1,10 @@
-import type { Registry } from 'prom-client';
+import type { Aggregator, MetricType, Registry } from 'prom-client';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Labels, Metric, Sample, TimesSample } from '../metrics.js';
 import { TIME_BUCKETS_SECONDS } from '../time-stats.js';
+
+/** How the workers of a cluster are put together. */
+const SUM: Aggregator = 'sum';
 
 /** What one metric of prom-client is made of. */
 export interface PulledMetric<Read> {
@@ -49,17 +52,21 @@ export class PulledGauge extends Gauge {
 /** A histogram that is read when it is asked for. */
 export class PulledHistogram extends Histogram {
   readonly #name: string;
+  readonly #help: string;
   readonly #read: () => readonly TimesSample[];
 
   constructor(pulled: PulledMetric<TimesSample>) {
     super({ ...configOf(pulled), buckets: [...TIME_BUCKETS_SECONDS] });
     this.#name = pulled.name;
+    this.#help = pulled.metric.help;
     this.#read = pulled.read;
   }
 
-  override async get() {
+  override get() {
     const values = this.#read().flatMap((sample) => bucketsOf(this.#name, sample));
-    return { ...(await super.get()), values };
+    const type = 'histogram' as unknown as MetricType;
+    const described = { name: this.#name, help: this.#help, type, aggregator: SUM };
+    return Promise.resolve({ ...described, collect: () => undefined, values });
   }
 
   /** What prom-client asks in place of `get` when it writes text. */
