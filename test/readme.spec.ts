@@ -6,8 +6,9 @@ import type { INestApplication, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { RateLimitError, RateLimitModule } from '../lib/index.js';
+import { RateLimiter, RateLimitError, RateLimitModule } from '../lib/index.js';
 import { checkOptions } from '../lib/nest/rate-limit-options.js';
+import { DEFAULT_PREFIX, METRICS } from '../lib/observe/metrics.js';
 
 const README = readFileSync('README.md', 'utf8');
 const EXAMPLES = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
@@ -41,7 +42,10 @@ describe('the README', () => {
         extends: '../tsconfig.json',
         compilerOptions: {
           rootDir: '../..',
-          paths: { 'nestjs-floodgate': ['../../lib/index.ts'] },
+          paths: {
+            'nestjs-floodgate': ['../../lib/index.ts'],
+            'nestjs-floodgate/*': ['../../lib/observe/*/index.ts'],
+          },
         },
         include: ['.', '../../lib/**/*.d.ts'],
         exclude: [],
@@ -113,6 +117,30 @@ describe('the README', () => {
         typeof value === 'string' ? `'${value}'` : String(value),
       ]);
     }
+  });
+
+  it('shows a controller that tells what has happened', async () => {
+    const { LimitsController } = await loadExporting('LimitsController');
+    const module = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ plans: { gold: '1/minute' } })],
+      controllers: [LimitsController!],
+    }).compile();
+    const limiter = module.get(RateLimiter);
+    for (let i = 0; i < 3; i++) await limiter.allow('ada', 'gold');
+    const shown = module.get<{ show(): object }>(LimitsController!).show();
+    expect(shown).toMatchObject({ totals: { allowed: 1, denied: 2 } });
+    await module.close();
+  });
+
+  it('lists every metric with its labels', () => {
+    const listed = tableRows('| metric ').flatMap(([names, labels]) =>
+      names!.split(', ').map((name) => [name, labels]),
+    );
+    const known = METRICS.map(({ prometheus, labels }) => [
+      `${DEFAULT_PREFIX}_${prometheus}`,
+      labels.join(', ').replaceAll('.', '_'),
+    ]);
+    expect(listed.sort()).toEqual(known.sort());
   });
 
   it('lists every error code', () => {
