@@ -1,5 +1,5 @@
 /**
- * The direction of imports: core <- memory, redis, files <- outbound, gateway <- nest <- index.
+ * The direction of imports: core <- memory, redis, files <- outbound, gateway <- observe <- nest <- index.
  * test/architecture.spec.ts runs it.
  */
 const PURE_LIBRARIES = '^(ipaddr\\.js|(node:)?(crypto|net|async_hooks)$)|node_modules/ipaddr\\.js';
@@ -70,6 +70,32 @@ module.exports = {
       severity: 'error',
       from: { path: '^lib/(?!testing)' },
       to: { path: '^lib/testing' },
+    },
+    {
+      name: 'observe-imports-core-and-outbound',
+      comment: 'Its adapters import what they adapt to besides.',
+      severity: 'error',
+      from: { path: '^lib/observe' },
+      to: {
+        pathNot: [
+          '^lib/(core|outbound|observe)',
+          '^(node:)?(crypto|diagnostics_channel|perf_hooks)$',
+          'node_modules/(@nestjs/(common|terminus)|prom-client|@opentelemetry/api)',
+        ],
+      },
+    },
+    {
+      name: 'optional-packages-are-imported-by-their-adapters',
+      comment: 'An application without them must boot.',
+      severity: 'error',
+      from: { path: '^lib', pathNot: '^lib/observe/(prometheus|opentelemetry|terminus)/' },
+      to: { path: 'node_modules/(@nestjs/terminus|prom-client|@opentelemetry/api)' },
+    },
+    {
+      name: 'nobody-imports-the-adapters',
+      severity: 'error',
+      from: { path: '^lib', pathNot: '^lib/observe/(prometheus|opentelemetry|terminus)/' },
+      to: { path: '^lib/observe/(prometheus|opentelemetry|terminus)/' },
     },
     {
       name: 'nobody-imports-the-index',

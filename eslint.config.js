@@ -9,6 +9,7 @@ const NODE_GLOBALS = {
   performance: 'readonly',
   process: 'readonly',
   setTimeout: 'readonly',
+  fetch: 'readonly',
   globalThis: 'readonly',
   Buffer: 'readonly',
   URL: 'readonly',

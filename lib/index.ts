@@ -94,6 +94,41 @@ export type { Classifier } from './outbound/classifiers.js';
 export { parseRetryAfter } from './outbound/retry-after.js';
 export { normalizeDomain } from './outbound/domain-name.js';
 
+// Seeing it
+export { RateLimitStats } from './observe/rate-limit-stats.js';
+export type {
+  ConfigStats,
+  CooldownState,
+  CooldownStats,
+  DenialStats,
+  OperationStats,
+  OutboundStats,
+  PolicyStats,
+  RateLimitSnapshot,
+  SeriesPoint,
+  ServerStats,
+  StoreStats,
+  TimeStats,
+  TopKey,
+  TopKeys,
+  Totals,
+} from './observe/stats-snapshot.js';
+export type { DomainView } from './outbound/rule-view.js';
+export type { OutboundRefusal } from './outbound/outbound-listener.js';
+export { TIME_BUCKETS_SECONDS } from './observe/time-stats.js';
+export { RateLimitEvents } from './observe/rate-limit-events.js';
+export type { RateLimitEvent, RateLimitListener } from './observe/rate-limit-events.js';
+export type {
+  ConfigMessage,
+  CooldownMessage,
+  DecidedLimit,
+  DecisionMessage,
+  LeaseMessage,
+  RateLimitMessages,
+  StoreMessage,
+  WaitMessage,
+} from './observe/channels.js';
+
 // Standing in front of others
 export { GatewayLimiter } from './gateway/gateway-limiter.js';
 export type {
@@ -125,6 +160,7 @@ export type {
   Inquiry,
   Limit,
   LimitDecision,
+  LimitLabel,
   Return,
 } from './core/limit-store.js';
 export type { Notice, NoticeListener, PostedNotice } from './core/notice.js';

@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import * as floodgate from '../lib/index.js';
 import * as testing from '../lib/testing/index.js';
+import * as opentelemetry from '../lib/observe/opentelemetry/index.js';
+import * as prometheus from '../lib/observe/prometheus/index.js';
+import * as terminus from '../lib/observe/terminus/index.js';
 
 describe('the public API', () => {
   it('is this list, and nothing is added or lost by accident', () => {
@@ -41,16 +44,19 @@ describe('the public API', () => {
       'RateLimit',
       'RateLimitCharge',
       'RateLimitError',
+      'RateLimitEvents',
       'RateLimitExceededException',
       'RateLimitGuard',
       'RateLimitInterceptor',
       'RateLimitModule',
       'RateLimitResult',
+      'RateLimitStats',
       'RateLimitUnavailableException',
       'RateLimiter',
       'RequestCharge',
       'Reservation',
       'SkipRateLimit',
+      'TIME_BUCKETS_SECONDS',
       'UnknownDomainError',
       'UnknownPlanError',
       'WaitAbortedError',
@@ -91,10 +97,19 @@ describe('the public API', () => {
       'ClusterSource',
       'ConcurrencyDefinition',
       'ConcurrencyPlan',
+      'ConfigMessage',
+      'ConfigStats',
+      'CooldownMessage',
+      'CooldownState',
+      'CooldownStats',
+      'DecidedLimit',
       'Decision',
+      'DecisionMessage',
+      'DenialStats',
       'DiagnosisCode',
       'DomainRule',
       'DomainStats',
+      'DomainView',
       'FailurePolicy',
       'FreeChange',
       'Gate',
@@ -122,6 +137,7 @@ describe('the public API', () => {
       'KeyResolver',
       'KeySource',
       'KeyValue',
+      'LeaseMessage',
       'Level',
       'LevelLimits',
       'LevelResource',
@@ -129,6 +145,7 @@ describe('the public API', () => {
       'Limit',
       'LimitAxiosOptions',
       'LimitDecision',
+      'LimitLabel',
       'LimitSource',
       'LimitStatsJson',
       'LimitStatsSnapshot',
@@ -138,8 +155,11 @@ describe('the public API', () => {
       'MissingKeyPolicy',
       'Notice',
       'NoticeListener',
+      'OperationStats',
       'OutboundAnswer',
       'OutboundOptions',
+      'OutboundRefusal',
+      'OutboundStats',
       'Phase',
       'Plan',
       'PlanChain',
@@ -151,13 +171,18 @@ describe('the public API', () => {
       'PlanName',
       'PlanOrRate',
       'PlanReference',
+      'PolicyStats',
       'PostedNotice',
       'Rate',
       'RateLimitErrorCode',
+      'RateLimitEvent',
+      'RateLimitListener',
+      'RateLimitMessages',
       'RateLimitModuleExtras',
       'RateLimitOptions',
       'RateLimitOptionsFactory',
       'RateLimitReason',
+      'RateLimitSnapshot',
       'RedisClient',
       'RedisSource',
       'RefundCondition',
@@ -173,17 +198,53 @@ describe('the public API', () => {
       'ResponseSource',
       'Return',
       'RouteExplanation',
+      'SeriesPoint',
+      'ServerStats',
       'SlidingWindowDefinition',
       'SlidingWindowPlan',
+      'StoreMessage',
+      'StoreStats',
       'SuccessChange',
       'ThrottleEvents',
       'ThrottleRule',
       'ThrottleState',
       'ThrottleStatsSnapshot',
+      'TimeStats',
       'TokenBucketDefinition',
       'TokenBucketPlan',
+      'TopKey',
+      'TopKeys',
+      'Totals',
+      'WaitMessage',
       'WaitOptions',
       'Waits',
+    ]);
+  });
+
+  it('has these entrances beside it', () => {
+    expect(Object.keys(prometheus).sort()).toEqual([
+      'RateLimitPrometheusModule',
+      'collectRateLimitMetrics',
+    ]);
+    expect(Object.keys(opentelemetry).sort()).toEqual([
+      'RateLimitOpenTelemetryModule',
+      'observeRateLimits',
+    ]);
+    expect(Object.keys(terminus)).toEqual(['RateLimitHealthIndicator']);
+    const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      exports: Record<string, unknown>;
+    };
+    expect(Object.keys(exports).sort()).toEqual([
+      '.',
+      './gateway-file.schema.json',
+      './grafana-dashboard.json',
+      './opentelemetry',
+      './outbound-file.schema.json',
+      './package.json',
+      './prometheus',
+      './prometheus-alerts.yaml',
+      './terminus',
+      './testing',
     ]);
   });
 });

@@ -8,10 +8,11 @@ import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { RateLimitError, RateLimitModule } from '../lib/index.js';
+import { RateLimiter, RateLimitError, RateLimitModule } from '../lib/index.js';
 import type { TestLimits } from '../lib/testing/index.js';
 import { DIAGNOSES } from '../lib/nest/diagnosis.js';
 import { checkOptions } from '../lib/nest/rate-limit-options.js';
+import { DEFAULT_PREFIX, METRICS } from '../lib/observe/metrics.js';
 import { compile } from './support/compile.js';
 import { HttpSite } from './support/http-site.js';
 import { sharedRedis, until } from './support/redis-servers.js';
@@ -52,6 +53,7 @@ describe('the README', () => {
           paths: {
             'nestjs-floodgate': ['../../lib/index.ts'],
             'nestjs-floodgate/testing': ['../../lib/testing/index.ts'],
+            'nestjs-floodgate/*': ['../../lib/observe/*/index.ts'],
           },
         },
         include: ['.', '../../lib/**/*.d.ts'],
@@ -215,6 +217,30 @@ describe('the README', () => {
   it('lists every warning', () => {
     const listed = tableRows('| warning ').map(([code]) => code);
     expect(listed).toEqual(Object.keys(DIAGNOSES));
+  });
+
+  it('shows a controller that tells what has happened', async () => {
+    const { LimitsController } = await loadExporting('LimitsController');
+    const module = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ plans: { gold: '1/minute' } })],
+      controllers: [LimitsController!],
+    }).compile();
+    const limiter = module.get(RateLimiter);
+    for (let i = 0; i < 3; i++) await limiter.allow('ada', 'gold');
+    const shown = module.get<{ show(): object }>(LimitsController!).show();
+    expect(shown).toMatchObject({ totals: { allowed: 1, denied: 2 } });
+    await module.close();
+  });
+
+  it('lists every metric with its labels', () => {
+    const listed = tableRows('| metric ').flatMap(([names, labels]) =>
+      names!.split(', ').map((name) => [name, labels]),
+    );
+    const known = METRICS.map(({ prometheus, labels }) => [
+      `${DEFAULT_PREFIX}_${prometheus}`,
+      labels.join(', ').replaceAll('.', '_'),
+    ]);
+    expect(listed.sort()).toEqual(known.sort());
   });
 
   it('lists every error code', () => {

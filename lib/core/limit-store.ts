@@ -5,7 +5,7 @@ import type { Limit } from './limit.js';
 import type { Notice, NoticeListener, PostedNotice } from './notice.js';
 import type { FailurePolicy } from './plan.js';
 
-export type { Limit } from './limit.js';
+export type { Limit, LimitLabel } from './limit.js';
 
 /** A chain of limits to decide together. The chain names every counter at most once. */
 export interface Inquiry {
@@ -23,6 +23,8 @@ export interface Inquiry {
   readonly leaseId: string;
   /** Has to be open, too; a chain that it stops is denied and charged nothing. */
   readonly gate?: Gate;
+  /** Whether it only writes down what is going on already, so that it is nobody's request. */
+  readonly isBookkeeping?: true;
 }
 
 /** What one limit says. */
@@ -51,6 +53,8 @@ export interface Decision {
   readonly limits: readonly LimitDecision[];
   /** Present when the store could not answer: what was done instead. */
   readonly failure?: FailurePolicy;
+  /** Whether it was known from before, without the store being asked. */
+  readonly fromCache?: true;
   /** What the gate said, if the inquiry named one and the store could answer. */
   readonly gate?: GateView;
 }
@@ -87,6 +91,9 @@ export abstract class LimitStore {
 
   /** Decides a chain: every limit admits and is charged, or none is charged. */
   abstract decide(inquiry: Inquiry): Awaitable<Decision>;
+
+  /** Hears of a decision that was made without asking it, as limits of 0 are. */
+  witness(_decision: Decision): void {}
 
   /**
    * Gives back tokens, slots or a reservation. What is no longer there is left alone. Answers whether

@@ -8,4 +8,15 @@ export interface Limit {
   readonly key: string;
   /** Tokens to spend. A concurrency plan lends one slot whatever it says. */
   readonly cost: number;
+  /** What it is called where people look; undefined: as its plan, and the key is the caller's. */
+  readonly seenAs?: LimitLabel;
+}
+
+/** How a limit is called where people look: the level of a gateway, or the rule of a domain. */
+export interface LimitLabel {
+  /** One of few, never a key. */
+  readonly name: string;
+  readonly side: 'gateway' | 'outbound';
+  /** Whether its key tells one caller from another. */
+  readonly isOfCaller: boolean;
 }

@@ -221,10 +221,15 @@ export class RateLimiter {
   /** A plan of 0 denies without asking the store; one that is a shadow only says that it would. */
   async #decideClosed(closed: readonly Limit[], inquiry: Inquiry): Promise<Decision> {
     const denials = closed.filter(({ plan }) => !plan.shadow).map(denialOf);
-    if (denials.length > 0) return { allowed: false, waitUs: NEVER, atUs: 0, limits: denials };
-    const decision =
-      inquiry.limits.length === 0 ? UNLIMITED_DECISION : await this.#store.decide(inquiry);
-    return { ...decision, limits: [...decision.limits, ...closed.map(denialOf)] };
+    const limits = denials.length > 0 ? denials : closed.map(denialOf);
+    const known: Decision =
+      denials.length > 0
+        ? { allowed: false, waitUs: NEVER, atUs: 0, limits }
+        : { ...UNLIMITED_DECISION, limits };
+    if (inquiry.mode !== 'peek') this.#store.witness(known);
+    if (denials.length > 0 || inquiry.limits.length === 0) return known;
+    const decision = await this.#store.decide(inquiry);
+    return { ...decision, limits: [...decision.limits, ...limits] };
   }
 }
 

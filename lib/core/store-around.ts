@@ -14,6 +14,10 @@ export abstract class StoreAround extends LimitStore {
     return this.store.decide(inquiry);
   }
 
+  override witness(decision: Decision): void {
+    this.store.witness(decision);
+  }
+
   override giveBack(returned: Return): Awaitable<boolean> {
     return this.store.giveBack(returned);
   }

@@ -1,5 +1,5 @@
 import { definePlan, MAX_QUOTA } from '../core/define-plan.js';
-import type { Limit } from '../core/limit-store.js';
+import type { Limit, LimitLabel } from '../core/limit-store.js';
 import type { Plan } from '../core/plan.js';
 import { DENY_ALL, UNLIMITED } from '../core/plan.js';
 
@@ -30,6 +30,8 @@ export interface LevelLimit extends LevelResource {
 export interface LevelQuota {
   readonly value: number;
   readonly key: string;
+  /** The name of the backend or the id of the route; '' where there is only one. */
+  readonly id: string;
   /** How long connections stay counted whose process died, in milliseconds. */
   readonly leaseMs: number;
 }
@@ -37,18 +39,21 @@ export interface LevelQuota {
 /** Plans that are kept made; equal limits share one, so that their chains travel together. */
 const MAX_PLANS = 1_000;
 const plans = new Map<string, Plan>();
+const labels = new Map<string, LimitLabel>();
 
 /** The limit of a level; undefined where there is none. */
 export function levelLimit(what: LevelResource, quota: LevelQuota): LevelLimit | undefined {
   if (quota.value === UNLIMITED) return undefined;
   const { level, resource } = what;
-  return { level, resource, limit: { plan: planOf(what, quota), key: quota.key, cost: 1 } };
+  const plan = planOf(what, quota);
+  const seenAs = labelOf(what, quota.id);
+  return { level, resource, limit: { plan, key: quota.key, cost: 1, seenAs } };
 }
 
 /** The limit as it counts a client. */
 export function limitFor({ level, limit }: LevelLimit, clientIp: string): Limit {
   // Those of the other levels are the same for everybody, and so made once.
-  return level === 'client' ? { plan: limit.plan, key: limit.key + clientIp, cost: 1 } : limit;
+  return level === 'client' ? { ...limit, key: limit.key + clientIp } : limit;
 }
 
 /** Whether a limit refuses everybody, so that nobody needs to be asked. */
@@ -69,7 +74,7 @@ export function uncapped({ level, resource, limit }: LevelLimit): LevelLimit {
 /** Named so that no plan of a user can be meant. */
 function planOf(
   { level, resource }: LevelResource,
-  { value, leaseMs }: Omit<LevelQuota, 'key'>,
+  { value, leaseMs }: Omit<LevelQuota, 'key' | 'id'>,
 ): Plan {
   const id = `${level} ${resource} ${value} ${leaseMs}`;
   let plan = plans.get(id);
@@ -84,4 +89,15 @@ function planOf(
   if (plans.size >= MAX_PLANS) plans.clear();
   plans.set(id, plan);
   return plan;
+}
+
+/** Of levels, routes and backends, never of a client; equal ones are one and the same. */
+function labelOf({ level, resource }: LevelResource, id: string): LimitLabel {
+  const name = id === '' ? `${level}-${resource}` : `${level}-${resource}:${id}`;
+  let label = labels.get(name);
+  if (label) return label;
+  label = Object.freeze({ name, side: 'gateway', isOfCaller: level === 'client' });
+  if (labels.size >= MAX_PLANS) labels.clear();
+  labels.set(name, label);
+  return label;
 }

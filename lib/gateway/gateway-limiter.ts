@@ -211,11 +211,17 @@ export class GatewayLimiter {
       return made.allowed && opens ? this.#keep(made, visit, state) : made;
     };
     const refusing = asked.find(refusesAll);
-    if (refusing) return this.#answer(refusal(refusing), [refusing], '');
+    if (refusing) return this.#refuse(refusing, target.clientIp);
     if (asked.length === 0) return answer(NOTHING_LIMITS);
     const limits = asked.map((limit) => limitFor(limit, visit.clientIp));
     const deciding = this.ties.store.decide({ limits, mode: 'take', maxWaitUs: 0, leaseId });
     return isPending(deciding) ? deciding.then(answer) : answer(deciding);
+  }
+
+  #refuse(refusing: LevelLimit, clientIp: string): GatewayAnswer {
+    const decision = refusal({ ...refusing, limit: limitFor(refusing, clientIp) });
+    this.ties.store.witness(decision);
+    return this.#answer(decision, [refusing], '');
   }
 
   #answer(decision: Decision, asked: readonly LevelLimit[], leaseId: string): GatewayAnswer {

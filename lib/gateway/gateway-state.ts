@@ -129,7 +129,8 @@ export class GatewayState {
     const { server, routes: route, clients: client } = this.epochs;
     const epoch = { server, route, backend: 0, client }[level];
     const key = resource === 'qps' ? `${level}/${epoch}/${scope}` : `${level}/${scope}`;
-    const quota = { value, key, leaseMs: this.config.connectionLeaseMs };
+    const id = level === 'client' ? '' : scope;
+    const quota = { value, key, id, leaseMs: this.config.connectionLeaseMs };
     return levelLimit({ level, resource }, quota);
   }
 }

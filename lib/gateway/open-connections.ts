@@ -43,7 +43,8 @@ export class OpenConnections {
     const limits = visit ? uncountedLimits(answer, visit, state) : [];
     if (limits.length === 0) return undefined;
     const leaseId = answer.held?.leaseId ?? this.newLeaseId();
-    const inquiry: Inquiry = { limits, mode: 'take', maxWaitUs: 0, leaseId };
+    const asked = { limits, mode: 'take', maxWaitUs: 0, leaseId } as const;
+    const inquiry: Inquiry = { ...asked, isBookkeeping: true };
     const deciding = this.store.decide(inquiry);
     return isPending(deciding)
       ? deciding.then((decision) => this.#hold(answer, inquiry, decision))

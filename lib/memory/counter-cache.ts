@@ -56,6 +56,7 @@ export class CounterCache {
   #newest: CacheEntry | undefined;
   #oldest: CacheEntry | undefined;
   #size = 0;
+  #evictions = 0;
   #turn = 0;
   /** The time of the turn, as exactly as the order of use is kept. */
   #seconds = 0;
@@ -64,6 +65,11 @@ export class CounterCache {
 
   get size(): number {
     return this.#size;
+  }
+
+  /** How many were forgotten before their time, for want of room. */
+  get evictions(): number {
+    return this.#evictions;
   }
 
   /** Begins a decision: what it finds is not dropped before the next one begins. */
@@ -118,6 +124,7 @@ export class CounterCache {
     const spare = expired && expired.turn !== this.#turn ? expired : undefined;
     const dropped = spare ?? (full ? this.#leastRecentlyUsed(nowUs) : undefined);
     if (dropped) this.#drop(dropped);
+    if (dropped && !spare) this.#evictions++;
   }
 
   /** Slots that are held are passed over, as far as a bounded search goes: they are not idle. */

@@ -55,6 +55,11 @@ export class MemoryStore extends LimitStore {
     return this.#counters.size;
   }
 
+  /** How many limits were forgotten before their time, for want of room. */
+  get evictions(): number {
+    return this.#counters.evictions;
+  }
+
   override decide(inquiry: Inquiry): Decision {
     const nowUs = this.#beginTurn();
     const { limits } = inquiry;

@@ -5,6 +5,7 @@ import { InvalidOptionError } from '../core/errors.js';
 import type { LimitStore } from '../core/limit-store.js';
 import { MemoryStore } from '../memory/memory-store.js';
 import { MonotonicClock } from '../memory/monotonic-clock.js';
+import type { Observation } from '../observe/observation.js';
 import type { RedisSource } from '../redis/connect.js';
 import { connect, prefixOf, waitForReady } from '../redis/connect.js';
 import { Deadline } from '../redis/deadline.js';
@@ -17,6 +18,7 @@ import { RedisStore } from '../redis/redis-store.js';
 import { checkServers, COMMANDS, NEWS_COMMANDS } from '../redis/server-check.js';
 import { isCluster, serversOf } from '../redis/servers-of.js';
 import { SlotSplitStore } from '../redis/slot-split-store.js';
+import { HealthListeners } from './health-listeners.js';
 import type { CheckedOptions } from './rate-limit-options.js';
 import { StoreHealthLogger } from './store-health.logger.js';
 
@@ -29,12 +31,15 @@ const PATIENCE_MS = 1_000;
 const logger = new Logger('RateLimit');
 
 /** The store that the options ask for. */
-export async function createStore(options: CheckedOptions): Promise<LimitStore> {
+export async function createStore(
+  options: CheckedOptions,
+  observation: Observation,
+): Promise<LimitStore> {
   const { store, redis, clock = new MonotonicClock(), maxLimits } = options;
   if (store && redis) throw new InvalidOptionError('redis', 'left out beside `store`', 'both');
   if (store) return store;
   const memory = new MemoryStore(clock, maxLimits);
-  return redis === undefined ? memory : shared(redis, memory, options);
+  return redis === undefined ? memory : shared(redis, memory, { ...options, observation });
 }
 
 /** Redis that is not there yet does not keep the application from starting; it is checked later. */
@@ -60,8 +65,9 @@ async function startUp(
 async function shared(
   source: RedisSource,
   local: LimitStore,
-  options: CheckedOptions,
+  options: CheckedOptions & { readonly observation: Observation },
 ): Promise<LimitStore> {
+  const { observation } = options;
   const { deadlineMs, onStoreFailure, localShare, denyCache, outbound, gateway } = options;
   const nowMs = () => performance.now();
   const client = connect(source);
@@ -70,9 +76,12 @@ async function shared(
   const keys = new RedisKeys(keyPrefix);
   const deadline = new Deadline(deadlineMs, nowMs);
   const patience = new Deadline(Math.max(PATIENCE_MS, deadlineMs), nowMs);
-  const redis = new RedisStore(servers, { keyPrefix, deadline, patience });
+  const redis = new RedisStore(servers, {
+    ...{ keyPrefix, deadline, patience, nowMs },
+    listener: observation.operations,
+  });
   const connection = new RedisConnection(servers, redis, keys);
-  const listener = new StoreHealthLogger();
+  const listener = new HealthListeners([new StoreHealthLogger(), observation.health]);
   let store: LimitStore = new FailSafeStore(redis, local, connection, {
     onStoreFailure,
     localShare,

@@ -1,30 +1,44 @@
+import { randomUUID } from 'node:crypto';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
 import { WatchedFile } from '../files/watched-file.js';
 import { checkGatewayConfig } from '../gateway/check-gateway-config.js';
 import type { GatewayConfig } from '../gateway/gateway-config.js';
 import { gatewayFileFormat } from '../gateway/gateway-file.js';
-import type { GatewayChange, GatewayTies } from '../gateway/gateway-limiter.js';
+import type { GatewayChange } from '../gateway/gateway-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import type { YamlPackage } from '../gateway/yaml-text.js';
 import type { GatewayOptions } from './gateway-options.js';
+import type { SideTies } from './observed.js';
 
 const logger = new Logger('RateLimit');
+
+/** What the gateway side hangs on. */
+export interface GatewaySideTies extends SideTies {
+  /** One way to write the address of each client. */
+  readonly keyOfClient: (clientIp: string) => string;
+}
 
 /** The gateway side of an application, put together. */
 export class Gateway implements OnApplicationShutdown {
   readonly limiter: GatewayLimiter;
   #file: WatchedFile<GatewayConfig> | undefined;
 
-  private constructor(config: GatewayConfig, ties: GatewayTies) {
-    this.limiter = new GatewayLimiter(checkGatewayConfig(config), ties);
+  private constructor(
+    config: GatewayConfig,
+    private readonly ties: GatewaySideTies,
+  ) {
+    const { store, keeper, keyOfClient } = ties;
+    const own = { store, keeper, keyOfClient, newLeaseId: randomUUID };
+    this.limiter = new GatewayLimiter(checkGatewayConfig(config), own);
     this.limiter.events.on('change', (change) => this.#log(change));
   }
 
   /** Reads the configuration. A bad one keeps the application from starting. */
-  static async start(options: GatewayOptions | undefined, ties: GatewayTies): Promise<Gateway> {
+  static async start(options: GatewayOptions | undefined, ties: GatewaySideTies): Promise<Gateway> {
     if (options === undefined) return new Gateway({}, ties);
     if (!('file' in options)) return new Gateway(options, ties).#begin();
+    const keepConfig = (error: Error) => keep(error, ties);
     const format = gatewayFileFormat(await yamlPackage());
     const made: { gateway?: Gateway } = {};
     const file = new WatchedFile(options.file, format, {
@@ -52,7 +66,9 @@ export class Gateway implements OnApplicationShutdown {
 
   #log({ level, id, difference, tooManyConnections }: GatewayChange): void {
     const name = id === '' ? level : `${level} "${id}"`;
-    logger.log(`Limits of the ${name} changed: ${difference.join(', ')}.`);
+    const told = difference.join(', ');
+    this.ties.observation?.config.changed('gateway', `${name}: ${told}`);
+    logger.log(`Limits of the ${name} changed: ${told}.`);
     if (tooManyConnections === 0) return;
     logger.warn(
       `The ${name} has ${tooManyConnections} connections more than it may have from now on: they ` +
@@ -62,7 +78,8 @@ export class Gateway implements OnApplicationShutdown {
 }
 
 /** A file that cannot be used, or a store that does not answer while it is taken over. */
-function keepConfig({ message }: Error): void {
+function keep({ message }: Error, { observation }: SideTies): void {
+  observation?.config.refused('gateway', message);
   logger.error(`The gateway stays as it is: ${message}`);
 }
 

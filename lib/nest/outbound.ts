@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
-import type { LeaseKeeper } from '../core/lease.js';
-import type { LimitStore } from '../core/limit-store.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { withClassifiers } from '../outbound/classifiers.js';
 import { DomainBook } from '../outbound/domain-book.js';
@@ -13,8 +11,11 @@ import { readOutboundFile } from '../outbound/outbound-file.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import type { OutboundRulesOptions } from '../outbound/outbound-rules.js';
 import { OutboundRules, sourceOf } from '../outbound/outbound-rules.js';
+import type { RuleView } from '../outbound/rule-view.js';
+import { viewRules } from '../outbound/rule-view.js';
 import { SystemTicker } from '../outbound/ticker.js';
 import type { CheckedOutboundOptions } from './outbound-options.js';
+import type { SideTies } from './observed.js';
 
 /** The outbound side of an application, put together. */
 export class Outbound implements OnApplicationShutdown {
@@ -27,9 +28,9 @@ export class Outbound implements OnApplicationShutdown {
 
   constructor(
     private readonly options: CheckedOutboundOptions,
-    store: LimitStore,
-    keeper: LeaseKeeper,
+    private readonly ties: SideTies,
   ) {
+    const { store, keeper, observation } = ties;
     const { throttle, onStoreFailure, maxDomains, idleMs, timeoutMs } = options;
     this.#watch = new LateGateWatch(store);
     this.#book = new DomainBook(
@@ -54,7 +55,9 @@ export class Outbound implements OnApplicationShutdown {
     this.limiter = new OutboundLimiter({
       ...{ book: this.#book, throttler, fetch, timeoutMs },
       timeMs: Date.now,
+      ...(observation && { listener: observation.outbound }),
     });
+    this.#observeCooldowns();
     this.#watch.listen(
       (key, state) => {
         const domain = this.#book.find(key);
@@ -62,6 +65,11 @@ export class Outbound implements OnApplicationShutdown {
       },
       () => void throttler.catchUp(),
     );
+  }
+
+  /** What is going on, rule by rule. */
+  view(): readonly RuleView[] {
+    return viewRules(this.#book.all(), this.#book.nowMs());
   }
 
   /** Reads the file of rules, if there is one. A bad one keeps the application from starting. */
@@ -88,7 +96,20 @@ export class Outbound implements OnApplicationShutdown {
     this.#watch.close();
   }
 
+  #observeCooldowns(): void {
+    const { observation } = this.ties;
+    if (!observation) return;
+    const ruleOf = (domain: string) => this.#book.use(domain).found.source;
+    this.throttler.events.on('cooldown', ({ domain, cooldownMs }) =>
+      observation.noteCooldown(ruleOf(domain), domain, cooldownMs),
+    );
+    this.throttler.events.on('recovered', ({ domain }) =>
+      observation.noteCooldown(ruleOf(domain), domain, 0),
+    );
+  }
+
   #keepRules({ message }: Error): void {
+    this.ties.observation?.config.refused('outbound', message);
     this.#logger.error(`The rules stay as they are: ${message}`);
   }
 
@@ -99,7 +120,9 @@ export class Outbound implements OnApplicationShutdown {
     const parts = Object.entries({ added, changed, removed })
       .filter(([, keys]) => keys.length > 0)
       .map(([what, keys]) => `${what} ${keys.join(', ')}`);
-    this.#logger.log(`Outbound rules were read again: ${parts.join('; ') || 'nothing changed'}.`);
+    const told = parts.join('; ') || 'nothing changed';
+    this.ties.observation?.config.changed('outbound', told);
+    this.#logger.log(`Outbound rules were read again: ${told}.`);
   }
 
   async #change(rules: OutboundRulesOptions): Promise<void> {

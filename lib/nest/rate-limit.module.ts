@@ -14,10 +14,14 @@ import { LimitStore } from '../core/limit-store.js';
 import { planFromEnv } from '../core/plan-from-env.js';
 import { PlanRegistry } from '../core/plan-registry.js';
 import { RateLimiter } from '../core/rate-limiter.js';
+import { Observation } from '../observe/observation.js';
+import { RateLimitEvents } from '../observe/rate-limit-events.js';
+import { RateLimitStats } from '../observe/rate-limit-stats.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { ApiDocumentation } from './api-documentation.js';
+import { ApplicationSources } from './application-sources.js';
 import { createStore } from './create-store.js';
 import { Diagnostics } from './diagnostics.js';
 import { Gateway } from './gateway.js';
@@ -28,6 +32,7 @@ import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { LayeredPlanRegistry } from './layered-plan-registry.js';
 import { TimedLeaseKeeper } from './lease-keeper.js';
+import { newObservation, Observed } from './observed.js';
 import { Outbound } from './outbound.js';
 import { checkOutboundOptions } from './outbound-options.js';
 import { OutcomeRefunds } from './outcome-refunds.js';
@@ -66,7 +71,24 @@ import { WsTransport } from './transports/ws.transport.js';
       useFactory: allPlans,
       inject: [CHECKED_OPTIONS, InMemoryPlanRegistry],
     },
-    { provide: LimitStore, useFactory: createStore, inject: [CHECKED_OPTIONS] },
+    { provide: Observation, useFactory: newObservation },
+    { provide: LimitStore, useFactory: createStore, inject: [CHECKED_OPTIONS, Observation] },
+    {
+      provide: Observed,
+      useFactory: observe,
+      inject: [Observation, LimitStore, TimedLeaseKeeper],
+    },
+    {
+      provide: RateLimitEvents,
+      useFactory: ({ events }: Observation) => events,
+      inject: [Observation],
+    },
+    {
+      provide: RateLimitStats,
+      useFactory: (sources: ApplicationSources) => new RateLimitStats(sources),
+      inject: [ApplicationSources],
+    },
+    ApplicationSources,
     {
       provide: KeyResolvers,
       useFactory: (options: CheckedOptions) => new KeyResolvers(options),
@@ -75,12 +97,12 @@ import { WsTransport } from './transports/ws.transport.js';
     {
       provide: RateLimiter,
       useFactory: limiterFor,
-      inject: [PlanRegistry, LimitStore, TimedLeaseKeeper],
+      inject: [PlanRegistry, Observed],
     },
     {
       provide: Outbound,
       useFactory: outboundFor,
-      inject: [CHECKED_OPTIONS, LimitStore, TimedLeaseKeeper],
+      inject: [CHECKED_OPTIONS, Observed],
     },
     {
       provide: OutboundLimiter,
@@ -95,7 +117,7 @@ import { WsTransport } from './transports/ws.transport.js';
     {
       provide: Gateway,
       useFactory: gatewayFor,
-      inject: [CHECKED_OPTIONS, LimitStore, TimedLeaseKeeper, KeyResolvers],
+      inject: [CHECKED_OPTIONS, Observed, KeyResolvers],
     },
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
     GatewayDoor,
@@ -122,6 +144,8 @@ import { WsTransport } from './transports/ws.transport.js';
     OutboundLimiter,
     AdaptiveThrottler,
     GatewayLimiter,
+    RateLimitStats,
+    RateLimitEvents,
   ],
 })
 export class RateLimitModule
@@ -142,6 +166,7 @@ export class RateLimitModule
   constructor(
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
+    private readonly stats: RateLimitStats,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     super();
@@ -155,6 +180,7 @@ export class RateLimitModule
 
   /** Closes what the module opened: connections, files that are watched. */
   async onApplicationShutdown(): Promise<void> {
+    this.stats.close();
     // Only what the module opened: a store that was passed in may serve others.
     if (!this.options.store) await this.store.close();
   }
@@ -187,29 +213,24 @@ function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): 
   return registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
 }
 
+function observe(observation: Observation, store: LimitStore, keeper: TimedLeaseKeeper): Observed {
+  return new Observed(observation, store, keeper);
+}
+
 function gatewayFor(
   { gateway }: CheckedOptions,
-  store: LimitStore,
-  keeper: TimedLeaseKeeper,
+  { store, keeper, observation }: Observed,
   resolvers: KeyResolvers,
 ): Promise<Gateway> {
   const addresses = resolvers.from('ip');
   const keyOfClient = (ip: string) => (addresses.resolve({ ip }) as string | undefined) ?? ip;
-  return Gateway.start(gateway, { store, keeper, keyOfClient, newLeaseId: randomUUID });
+  return Gateway.start(gateway, { store, keeper, observation, keyOfClient });
 }
 
-function outboundFor(
-  { outbound = {} }: CheckedOptions,
-  store: LimitStore,
-  keeper: TimedLeaseKeeper,
-): Promise<Outbound> {
-  return new Outbound(checkOutboundOptions(outbound), store, keeper).start();
+function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Promise<Outbound> {
+  return new Outbound(checkOutboundOptions(outbound), observed).start();
 }
 
-function limiterFor(
-  registry: PlanRegistry,
-  store: LimitStore,
-  leaseKeeper: TimedLeaseKeeper,
-): RateLimiter {
-  return new RateLimiter({ registry, store, leaseKeeper, newLeaseId: randomUUID });
+function limiterFor(registry: PlanRegistry, { store, keeper }: Observed): RateLimiter {
+  return new RateLimiter({ registry, store, leaseKeeper: keeper, newLeaseId: randomUUID });
 }

@@ -1,12 +1,12 @@
 import { definePlan } from '../core/define-plan.js';
-import type { Limit } from '../core/limit-store.js';
+import type { Limit, LimitLabel } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import { UNLIMITED } from '../core/plan.js';
 import { Domain } from './domain.js';
 import { normalizeDomain } from './domain-name.js';
 import type { DomainLimits, QueueTies } from './domain-queue.js';
 import type { LateGateWatch } from './late-gate-watch.js';
-import type { DomainRule, OutboundRules } from './outbound-rules.js';
+import type { DomainRule, FoundRule, OutboundRules } from './outbound-rules.js';
 import type { CompleteThrottleRule, ThrottleRule } from './throttle-rule.js';
 import { completeThrottleRule } from './throttle-rule.js';
 
@@ -34,6 +34,7 @@ export interface DomainBookOptions {
 export class DomainBook {
   readonly #domains = new Map<string, Domain>();
   readonly #plans = new Map<string, readonly [bucket: Plan, slots: Plan | undefined]>();
+  readonly #labels = new Map<string, LimitLabel>();
   readonly #throttles = new WeakMap<DomainRule, CompleteThrottleRule>();
   #rules: OutboundRules;
 
@@ -83,7 +84,7 @@ export class DomainBook {
 
   async #applyRule(domain: Domain): Promise<void> {
     const found = this.#rules.ruleFor(domain.name);
-    const limits = this.#limitsOf(domain.name, found.rule);
+    const limits = this.#limitsOf(domain.name, found);
     domain.found = found;
     domain.throttle = this.#throttleOf(found.rule);
     const before = domain.limits;
@@ -96,7 +97,7 @@ export class DomainBook {
   #open(name: string): Domain {
     this.ties.watch.start();
     const found = this.#rules.ruleFor(name);
-    const limits = this.#limitsOf(name, found.rule);
+    const limits = this.#limitsOf(name, found);
     return new Domain(name, found, this.#throttleOf(found.rule), limits, this.ties);
   }
 
@@ -110,12 +111,23 @@ export class DomainBook {
     return throttle;
   }
 
-  #limitsOf(name: string, rule: DomainRule): DomainLimits {
+  #limitsOf(name: string, { rule, source }: FoundRule): DomainLimits {
     const [bucket, slots] = this.#plansOf(rule);
+    const label = this.#labelOf(source);
     return {
-      bucket: limit(bucket, name),
-      slots: slots && limit(slots, name),
+      bucket: limit(bucket, name, label),
+      slots: slots && limit(slots, name, label),
     };
+  }
+
+  /** One for all domains of a rule. */
+  #labelOf(source: string): LimitLabel {
+    let label = this.#labels.get(source);
+    if (label) return label;
+    label = { name: source, side: 'outbound', isOfCaller: false };
+    if (this.#labels.size >= MAX_PLANS) this.#labels.clear();
+    this.#labels.set(source, label);
+    return label;
   }
 
   /** One pair for all domains of a rule: chains of equal plans travel together. */
@@ -158,8 +170,8 @@ export class DomainBook {
   }
 }
 
-function limit(plan: Plan, key: string): Limit {
-  return { plan, key, cost: 1 };
+function limit(plan: Plan, key: string, seenAs: LimitLabel): Limit {
+  return { plan, key, cost: 1, seenAs };
 }
 
 /** A name that no plan of a user can have. */

@@ -1,5 +1,5 @@
 /** Shorter waits are those of timers and of the network, not of a limit. */
-const DELAYED_OVER_MS = 10;
+export const DELAYED_OVER_MS = 10;
 
 /** What has happened to the requests to one domain, at one moment. */
 export interface LimitStatsSnapshot {

@@ -9,7 +9,9 @@ import type { LimitStatsJson, LimitStatsSnapshot } from './limit-stats.js';
 import { limitStatsJson } from './limit-stats.js';
 import { OutboundDeniedError, UnknownDomainError, WaitAbortedError } from './outbound-errors.js';
 import type { OutboundFetch } from './outbound-fetch.js';
+import type { OutboundListener } from './outbound-listener.js';
 import { Permit } from './permit.js';
+import { reasonOfDenial, reasonOfError } from './refusal-reason.js';
 import type { WaitOptions } from './wait-options.js';
 
 /** The answer to `allow`. */
@@ -34,6 +36,7 @@ export interface OutboundLimiterParts {
   readonly timeoutMs: number;
   /** The time of day, for the stats. */
   readonly timeMs: () => number;
+  readonly listener?: OutboundListener;
 }
 
 /**
@@ -49,18 +52,24 @@ export class OutboundLimiter {
     const { tokens = 1, signal, timeoutMs = this.parts.timeoutMs } = options;
     checkWait(tokens, timeoutMs);
     const known = this.parts.book.use(domain);
+    const { listener } = this.parts;
     if (signal?.aborted) {
       known.stats.recordCancelled();
+      listener?.onRefusal(known.found.source, 'canceled', 0);
       throw new WaitAbortedError(known.name, signal.reason);
     }
-    refuseWhereOff(known);
+    this.#refuseWhereOff(known);
+    const arrivedMs = known.usedMs;
     try {
       const waiting = known.openQueue().wait(tokens, timeoutMs, signal ?? undefined);
       const permit = isPending(waiting) ? await waiting : waiting;
       known.stats.recordPermit(permit.waitedMs, this.parts.timeMs());
+      listener?.onPermit(known.found.source, permit.waitedMs);
       return permit;
     } catch (error) {
       known.stats.recordCancelled();
+      const waitedMs = this.parts.book.nowMs() - arrivedMs;
+      listener?.onRefusal(known.found.source, reasonOfError(error), waitedMs);
       throw error;
     } finally {
       known.closeIdleQueue();
@@ -71,11 +80,20 @@ export class OutboundLimiter {
   async allow(domain: string, tokens = 1): Promise<OutboundAnswer> {
     checkWait(tokens, 0);
     const known = this.parts.book.use(domain);
-    if (isOff(known)) return { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY };
+    const { source } = known.found;
+    const { listener } = this.parts;
+    if (isOff(known)) {
+      listener?.onRefusal(source, 'deny_list', 0);
+      return { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY };
+    }
     const answer = await known.openQueue().takeNow(tokens);
     known.closeIdleQueue();
-    if (!(answer instanceof Permit)) return refusal(answer);
+    if (!(answer instanceof Permit)) {
+      listener?.onRefusal(source, reasonOfDenial(answer), 0);
+      return refusal(answer);
+    }
     known.stats.recordPermit(0, this.parts.timeMs());
+    listener?.onPermit(source, 0);
     return { allowed: true, retryAfterMs: 0, permit: answer };
   }
 
@@ -133,6 +151,12 @@ export class OutboundLimiter {
     for (const { queue } of this.parts.book.all()) queue?.close(reason);
   }
 
+  #refuseWhereOff(domain: Domain): void {
+    if (!isOff(domain)) return;
+    this.parts.listener?.onRefusal(domain.found.source, 'deny_list', 0);
+    throw new OutboundDeniedError(domain.name);
+  }
+
   #find(name: string): Domain {
     const domain = this.parts.book.find(name);
     if (!domain) throw new UnknownDomainError(name);
@@ -148,10 +172,6 @@ function checkWait(tokens: number, timeoutMs: number): void {
 
 function isOff({ found }: Domain): boolean {
   return found.rule.maxConcurrent === DENY_ALL;
-}
-
-function refuseWhereOff(domain: Domain): void {
-  if (isOff(domain)) throw new OutboundDeniedError(domain.name);
 }
 
 function refusal({ waitUs }: Decision): OutboundAnswer {

@@ -112,7 +112,8 @@ function again({ decision, askedUs }: Denial, nowUs: number): Decision {
     waitUs: one.admits ? 0 : Math.max(1, one.waitUs - elapsedUs),
     resetUs: Math.max(0, one.resetUs - elapsedUs),
   }));
-  return { allowed: false, waitUs: longestWaitUs(limits, false), atUs: decision.atUs, limits };
+  const waitUs = longestWaitUs(limits, false);
+  return { allowed: false, waitUs, atUs: decision.atUs, limits, fromCache: true };
 }
 
 function isSameChain(said: readonly LimitDecision[], asked: readonly Limit[]): boolean {

@@ -13,6 +13,8 @@ import { LuaScript } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 import { RedisKeys } from './redis-keys.js';
 import type { RedisServers } from './redis-servers.js';
+import type { OperationListener } from './round-trip-times.js';
+import { RoundTripTimes } from './round-trip-times.js';
 import { Subscriptions } from './subscriptions.js';
 
 /** What the store can be told. */
@@ -23,6 +25,9 @@ export interface RedisStoreOptions {
   readonly deadline?: Deadline | undefined;
   /** The same for those who are ready to wait for their turn anyway. */
   readonly patience?: Deadline | undefined;
+  /** Hears how long every round trip took; needs `nowMs`. */
+  readonly listener?: OperationListener | undefined;
+  readonly nowMs?: (() => number) | undefined;
   /** The time to decide by instead of the server's, in microseconds: for tests. */
   readonly nowUs?: (() => number) | undefined;
 }
@@ -58,6 +63,7 @@ export class RedisStore extends LimitStore {
   readonly #deadline: Deadline | undefined;
   readonly #patience: Deadline | undefined;
   readonly #nowUs: (() => number) | undefined;
+  readonly #timing: RoundTripTimes | undefined;
   readonly #decisions: Coalescer<Question, Decision>;
   readonly #releases: Coalescer<HeldKeys, boolean>;
   readonly #subscriptions: Subscriptions;
@@ -77,6 +83,8 @@ export class RedisStore extends LimitStore {
       this.#keys.echoChannel,
     );
     this.#nowUs = options.nowUs;
+    const { listener, nowMs } = options;
+    this.#timing = listener && nowMs && new RoundTripTimes(listener, nowMs);
     this.#decisions = new Coalescer((questions) => this.#decideTogether(questions));
     this.#releases = new Coalescer((leases) => this.#releaseTogether(leases));
     // So that the first call of each need not find out that the server has to be told.
@@ -111,7 +119,8 @@ export class RedisStore extends LimitStore {
   }
 
   override async reset(limits: readonly Limit[]): Promise<void> {
-    if (limits.length > 0) await this.#within(this.servers.client.del(this.#keys.namesOf(limits)));
+    if (limits.length === 0) return;
+    await this.#within('reset', this.servers.client.del(this.#keys.namesOf(limits)));
   }
 
   override changeGate(change: GateChange): Promise<GateState> {
@@ -175,7 +184,8 @@ export class RedisStore extends LimitStore {
     const script = onlyBuckets ? this.#decideBuckets : this.#decide;
     const answer = script.run(this.servers, keys, args);
     const deadline = questions.every(isPatient) ? this.#patience : this.#deadline;
-    return decode(questions, await (deadline ? deadline.within(answer) : answer));
+    const bounded = deadline ? deadline.within(answer) : answer;
+    return decode(questions, await (this.#timing?.time('decide', bounded) ?? bounded));
   }
 
   async #undo(returned: Exclude<Return, { kind: 'release' }>): Promise<boolean> {
@@ -224,12 +234,19 @@ export class RedisStore extends LimitStore {
     args: ScriptArgument[],
     length?: number,
   ): Promise<unknown[]> {
-    return this.#within(script.run(this.servers, keys, args, length));
+    return this.#within(this.#nameOf(script), script.run(this.servers, keys, args, length));
   }
 
   /** One bound for all that travels together: each on its own would cost every decision a promise. */
-  #within<T>(answer: Promise<T>): Promise<T> {
-    return this.#deadline ? this.#deadline.within(answer) : answer;
+  #within<T>(operation: string, answer: Promise<T>): Promise<T> {
+    const bounded = this.#deadline ? this.#deadline.within(answer) : answer;
+    return this.#timing?.time(operation, bounded) ?? bounded;
+  }
+
+  #nameOf(script: LuaScript): string {
+    if (script === this.#giveBack) return 'give_back';
+    if (script === this.#renew) return 'renew';
+    return script === this.#gate ? 'gate' : 'notice';
   }
 
   #time(): string {

@@ -7,20 +7,27 @@ import { peer } from '../peers/peer.mjs';
 const [, , contestant, keyCount = '10000'] = process.argv;
 const PLENTY = 1_000_000_000;
 
+async function floodgate(around = (store) => store) {
+  const { InMemoryPlanRegistry, MemoryStore, MonotonicClock, RateLimiter } =
+    await import('nestjs-floodgate');
+  const limiter = new RateLimiter({
+    registry: new InMemoryPlanRegistry({
+      gold: { capacity: PLENTY, tokensPerSecond: 1_000 },
+      daily: { capacity: PLENTY, tokensPerSecond: 10 },
+    }),
+    store: around(new MemoryStore(new MonotonicClock(), 1_000_000)),
+    newLeaseId: () => '',
+  });
+  const plans = ['gold', 'daily'];
+  return (key) => limiter.allow(key, plans, 1);
+}
+
 const contestants = {
-  async floodgate() {
-    const { InMemoryPlanRegistry, MemoryStore, MonotonicClock, RateLimiter } =
-      await import('nestjs-floodgate');
-    const limiter = new RateLimiter({
-      registry: new InMemoryPlanRegistry({
-        gold: { capacity: PLENTY, tokensPerSecond: 1_000 },
-        daily: { capacity: PLENTY, tokensPerSecond: 10 },
-      }),
-      store: new MemoryStore(new MonotonicClock(), 1_000_000),
-      newLeaseId: () => '',
-    });
-    const plans = ['gold', 'daily'];
-    return (key) => limiter.allow(key, plans, 1);
+  floodgate,
+  async observed() {
+    const { newObservation, Observed } = await import('../../../dist/nest/observed.js');
+    const keeper = { hold: () => undefined, drop: () => undefined };
+    return floodgate((store) => new Observed(newObservation(), store, keeper).store);
   },
   /** Eight limits, entered and released. */
   async gateway() {

@@ -1,0 +1,26 @@
+import type { Decision } from '../core/limit-store.js';
+import {
+  CostExceedsBurstError,
+  OutboundDeniedError,
+  WaitAbortedError,
+  WaitTimedOutError,
+} from './outbound-errors.js';
+import type { OutboundRefusal } from './outbound-listener.js';
+
+/** Why a wait failed. */
+export function reasonOfError(error: unknown): OutboundRefusal {
+  if (error instanceof WaitTimedOutError) return 'timeout';
+  if (error instanceof WaitAbortedError) return 'canceled';
+  if (error instanceof OutboundDeniedError) return 'deny_list';
+  return error instanceof CostExceedsBurstError ? 'rate' : 'store_error';
+}
+
+/** What stood in the way of a call that did not want to wait. */
+export function reasonOfDenial({ failure, gate, limits }: Decision): OutboundRefusal {
+  if (failure === 'closed') return 'store_error';
+  if (gate !== undefined && gate.waitUs > 0) return 'cooldown';
+  const lacksSlot = limits.some(
+    ({ limit, admits }) => !admits && limit.plan.kind === 'concurrency',
+  );
+  return lacksSlot ? 'concurrency' : 'rate';
+}
