@@ -40,11 +40,14 @@ const MAX_PASSED_OVER = 1_000;
 /** What has expired is kept this long while there is room: most keys come back soon. */
 const GRACE_US = 60_000_000;
 
+/** How many entries are looked at for that, once a second: about a millisecond, if there are so many. */
+const MAX_LOOKED_AT = 2_000;
+
 /**
  * Counters by plan and key, bounded in number. When it is full, what has expired goes first, so
  * that a flood of new keys cannot push out buckets that are still in use; only then the least
  * recently used. Finding costs the same however many there are. No timer: what has expired long ago
- * is dropped as new counters come in.
+ * is dropped bit by bit as long as anything is decided.
  */
 export class CounterCache {
   /** By plan, then by key: no joined string to build and hash for every look-up. */
@@ -73,7 +76,9 @@ export class CounterCache {
   beginTurn(nowUs: number): void {
     // Stays a small integer, which is stored without a box.
     this.#turn = (this.#turn + 1) & 0x3fffffff;
-    this.#seconds = Math.floor(nowUs / 1_000_000);
+    const seconds = Math.floor(nowUs / 1_000_000);
+    if (seconds !== this.#seconds) this.#dropIdle(nowUs);
+    this.#seconds = seconds;
   }
 
   /** The entry of that plan and key, which counts as a use. */
@@ -102,6 +107,15 @@ export class CounterCache {
   delete({ plan, key }: Limit): void {
     const entry = this.#shelves.get(plan.name)?.get(key);
     if (entry) this.#drop(entry);
+  }
+
+  /** Whoever is not heard of any more is forgotten, also when nobody new needs the room. */
+  #dropIdle(nowUs: number): void {
+    const byUs = nowUs - GRACE_US;
+    for (let looked = 0; looked < MAX_LOOKED_AT && this.#expiry.isDue(byUs); looked++) {
+      const idle = this.#expiry.findExpired(byUs, 0);
+      if (idle) this.#drop(idle);
+    }
   }
 
   #makeRoom(nowUs: number): void {

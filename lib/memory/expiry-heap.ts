@@ -35,9 +35,15 @@ export class ExpiryHeap<E extends Expiring> {
     this.#siftDown(last);
   }
 
+  /** Whether a search would find something to do. */
+  isDue(byUs: number): boolean {
+    const top = this.#entries[0];
+    return top !== undefined && top.dueUs <= byUs;
+  }
+
   /** An entry that has ended by then, if the search finds one. It stays in the heap. */
-  findExpired(byUs: number): E | undefined {
-    for (let refiled = 0; refiled <= MAX_REFILED; refiled++) {
+  findExpired(byUs: number, maxRefiled = MAX_REFILED): E | undefined {
+    for (let refiled = 0; refiled <= maxRefiled; refiled++) {
       const top = this.#entries[0];
       if (!top || top.dueUs > byUs) return undefined;
       const expiresUs = top.expiresUs(byUs);

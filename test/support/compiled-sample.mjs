@@ -32,7 +32,7 @@ export function compileSample(name) {
   writePackage(join(folder, 'node_modules', 'nestjs-floodgate'));
   const source = join(ROOT, 'sample', name);
   for (const file of readdirSync(source)) {
-    if (file.endsWith('.json')) copyFileSync(join(source, file), join(folder, file));
+    if (/\.(json|yml)$/.test(file)) copyFileSync(join(source, file), join(folder, file));
     if (!file.endsWith('.ts')) continue;
     const text = readFileSync(join(source, file), 'utf8');
     const { code } = transformSync(text, { .../** @type {object} */ (TRANSFORM), filename: file });

@@ -1,0 +1,185 @@
+import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import calculateSlot from 'cluster-key-slot';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { GatewayConfig } from '../../lib/index.js';
+import { GatewayLimiter, RateLimitModule } from '../../lib/index.js';
+import { describeWithServers } from '../support/describe-with-servers.js';
+import { sharedRedis, until } from '../support/redis-servers.js';
+
+const MAX = { server: 6, route: 5, backend: 5, client: 2 } as const;
+/** So many that none of them is in the way. */
+const MAX_QPS = 1_000_000;
+const CLIENTS = Array.from({ length: 8 }, (_, i) => `192.0.2.${i}`);
+const ROUTES = ['one', 'two'] as const;
+
+const GATEWAY: GatewayConfig = {
+  server: { rateLimit: { maxConnections: MAX.server, maxQps: MAX_QPS } },
+  backends: [{ name: 'api', rateLimit: { maxConnections: MAX.backend, maxQps: MAX_QPS } }],
+  routes: ROUTES.map((id) => ({
+    ...{ id, host: `${id}.example.com`, backend: 'api' },
+    rateLimit: {
+      ...{ maxConnections: MAX.route, maxQps: MAX_QPS },
+      ...{ maxConnectionsPerClient: MAX.client, maxQpsPerClient: MAX_QPS },
+    },
+  })),
+};
+
+type Place = Readonly<{ routeId: (typeof ROUTES)[number]; clientIp: string }>;
+
+describeWithServers('cluster', 'gateways on a cluster', () => {
+  const keyPrefix = `gateway-${randomUUID()}`;
+  let apps: INestApplicationContext[];
+  let gateways: GatewayLimiter[];
+  let nodes: Redis[];
+
+  beforeAll(async () => {
+    const options = { redis: sharedRedis.cluster, keyPrefix, deadlineMs: 5_000, gateway: GATEWAY };
+    const start = () =>
+      NestFactory.createApplicationContext(
+        { module: class AppModule {}, imports: [RateLimitModule.forRoot(options)] },
+        { logger: false },
+      );
+    apps = await Promise.all([start(), start()]);
+    gateways = apps.map((app) => app.get(GatewayLimiter));
+    nodes = sharedRedis.cluster.map(({ port }) => new Redis(port));
+  });
+
+  afterAll(async () => {
+    await Promise.all(apps.map((app) => app.close()));
+    for (const node of nodes) node.disconnect();
+  });
+
+  const place = (i: number): Place => ({
+    routeId: ROUTES[i % ROUTES.length]!,
+    clientIp: CLIENTS[i % CLIENTS.length]!,
+  });
+
+  /** How many connections are open, wherever they are counted. */
+  async function connections(): Promise<(number | undefined)[]> {
+    const [gateway] = gateways;
+    const clients = CLIENTS.flatMap((client) => ROUTES.map((route) => [client, route] as const));
+    const uses = await Promise.all([
+      gateway!.current('server'),
+      gateway!.current('backend', 'api'),
+      ...ROUTES.map((route) => gateway!.current('route', route)),
+      ...clients.map(([client, route]) => gateway!.current('client', client, route)),
+    ]);
+    return uses.map((one) => one.connections);
+  }
+
+  async function untilNothingIsHeld(): Promise<void> {
+    await until('all to be given back', async () =>
+      (await connections()).every((count) => (count ?? 0) === 0),
+    );
+  }
+
+  /** The masters have each key once, their replicas again. */
+  async function keys(): Promise<string[]> {
+    const found = await Promise.all(nodes.map((node) => node.keys(`${keyPrefix}:*`)));
+    return [...new Set(found.flat())];
+  }
+
+  it('count the levels of one request in different slots', async () => {
+    const answer = await gateways[0]!.enter(place(0));
+    expect(answer.limits.map(({ plan }) => plan)).toEqual([
+      ...['server-qps', 'server-connections', 'route-qps', 'route-connections'],
+      ...['backend-qps', 'backend-connections', 'client-qps', 'client-connections'],
+    ]);
+    const slots = new Set((await keys()).map((key) => calculateSlot(key)));
+    expect(slots.size).toBe(8);
+    await answer.release();
+    await untilNothingIsHeld();
+  });
+
+  it('give everything back when a chain is refused, whichever level refuses it', async () => {
+    const full = [];
+    for (let i = 0; i < MAX.client; i++) full.push(await gateways[i % 2]!.enter(place(0)));
+    const before = await connections();
+    for (let i = 0; i < 20; i++) {
+      expect((await gateways[i % 2]!.enter(place(0))).denial?.level).toBe('client');
+    }
+    expect(await connections()).toEqual(before);
+    for (const i of [1, 3, 5]) full.push(await gateways[0]!.enter(place(i)));
+    const filled = await connections();
+    for (let i = 0; i < 20; i++) {
+      expect((await gateways[i % 2]!.enter(place(7))).denial?.level).toBe('backend');
+    }
+    expect(await connections()).toEqual(filled);
+    for (const answer of full) await answer.release();
+    expect(full.every(({ allowed }) => allowed)).toBe(true);
+    await untilNothingIsHeld();
+  });
+
+  it('charge no request that another level refused', async () => {
+    // Narrower than the connections of the backend, and so asked before them.
+    await gateways[0]!.updateRoute('two', { maxQpsPerClient: 4 });
+    await until('the other to know', () => gateways[1]!.explain('two').values[6]!.value === 4);
+    const full = [];
+    for (const i of [0, 2, 4, 6, 0]) full.push(await gateways[0]!.enter(place(i)));
+    const late: Place = { routeId: 'two', clientIp: '192.0.2.99' };
+    for (let i = 0; i < 20; i++) {
+      expect((await gateways[i % 2]!.enter(late)).denial?.level).toBe('backend');
+    }
+    expect((await gateways[0]!.current('client', late.clientIp, 'two')).qps).toBe(0);
+    for (const answer of full) await answer.release();
+    await untilNothingIsHeld();
+    for (let i = 0; i < 4; i++) full.push(await gateways[i % 2]!.enter(late));
+    expect(full.every(({ allowed }) => allowed)).toBe(true);
+    for (const answer of full) await answer.release();
+    await gateways[0]!.updateRoute('two', GATEWAY.routes![1]!.rateLimit!);
+    await until(
+      'the other to know',
+      () => gateways[1]!.explain('two').values[6]!.value === MAX_QPS,
+    );
+    await untilNothingIsHeld();
+  });
+
+  it('never have more open than any level allows, whatever comes and goes', async () => {
+    const crowd = new Crowd();
+    const endMs = performance.now() + 1_500;
+    const callers = Array.from({ length: 32 }, async (_, i) => {
+      for (let turn = 0; performance.now() < endMs; turn++) {
+        const to = place(i + turn);
+        const answer = await gateways[i % 2]!.enter(to);
+        if (!answer.allowed) continue;
+        const leave = crowd.enter(to);
+        await pause(Math.random() * 10);
+        leave();
+        await answer.release();
+      }
+    });
+    await Promise.all(callers);
+    expect(crowd.most).toEqual({ ...crowd.most, backend: MAX.backend });
+    for (const level of ['server', 'route', 'backend', 'client'] as const) {
+      expect([level, crowd.most[level] <= MAX[level]]).toEqual([level, true]);
+    }
+    await untilNothingIsHeld();
+  });
+});
+
+/** Who is there, and the most that ever were. */
+class Crowd {
+  readonly #there = new Set<Place>();
+  readonly most = { server: 0, route: 0, backend: 0, client: 0 };
+
+  enter(place: Place): () => void {
+    const one = { ...place };
+    this.#there.add(one);
+    const there = [...this.#there];
+    const onRoute = there.filter(({ routeId }) => routeId === place.routeId);
+    this.#note('server', there.length);
+    this.#note('backend', there.length);
+    this.#note('route', onRoute.length);
+    this.#note('client', onRoute.filter(({ clientIp }) => clientIp === place.clientIp).length);
+    return () => this.#there.delete(one);
+  }
+
+  #note(level: keyof typeof MAX, count: number): void {
+    this.most[level] = Math.max(this.most[level], count);
+  }
+}
