@@ -7,6 +7,7 @@ export default {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // The samples import the package by its name, as an application would.
     '^nestjs-floodgate$': '<rootDir>/lib/index.ts',
+    '^nestjs-floodgate/dashboard$': '<rootDir>/lib/dashboard/index.ts',
   },
   transform: {
     '^.+\\.ts$': [

@@ -16,7 +16,8 @@ export type RateLimitErrorCode =
   | 'OUTBOUND_UNAVAILABLE'
   | 'GATEWAY_UNAVAILABLE'
   | 'REGISTERED_TWICE'
-  | 'NOT_CONFIGURED';
+  | 'NOT_CONFIGURED'
+  | 'DASHBOARD_UNPROTECTED';
 
 /** A mistake in the configuration or in a call, never a refused request: those are values. */
 export class RateLimitError extends Error {

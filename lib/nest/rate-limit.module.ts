@@ -32,6 +32,7 @@ import { LayeredPlanRegistry } from './layered-plan-registry.js';
 import { TimedLeaseKeeper } from './lease-keeper.js';
 import { newObservation, Observed } from './observed.js';
 import { Outbound } from './outbound.js';
+import { pathsOutsideGateway } from './outside-gateway.js';
 import { checkOutboundOptions } from './outbound-options.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
@@ -146,6 +147,7 @@ export class RateLimitModule
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
+    private readonly modules: ModulesContainer,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     super();
@@ -154,7 +156,12 @@ export class RateLimitModule
   /** Runs before the routes are made, which is when Nest takes down the order of the guards. */
   configure(consumer: MiddlewareConsumer): void {
     this.guard.goFirst();
-    if (this.options.gateway) consumer.apply(GatewayMiddleware).forRoutes('{*path}');
+    if (!this.options.gateway) return;
+    const outside = pathsOutsideGateway(this.modules);
+    consumer
+      .apply(GatewayMiddleware)
+      .exclude(...outside)
+      .forRoutes('{*path}');
   }
 
   async onApplicationShutdown(): Promise<void> {
