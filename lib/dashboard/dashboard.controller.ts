@@ -1,5 +1,13 @@
 import type { Type } from '@nestjs/common';
-import { Controller, Get, Res, SetMetadata, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Res,
+  SetMetadata,
+  UseGuards,
+  VERSION_NEUTRAL,
+} from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { OUTSIDE_GATEWAY_METADATA } from '../nest/outside-gateway.js';
 import { SkipRateLimit } from '../nest/skip-rate-limit.decorator.js';
@@ -16,6 +24,7 @@ const DATA = 'data.json';
  * Answers with the page and its data. It answers by itself: interceptors of the application that wrap
  * what handlers return would break both.
  */
+@Injectable()
 class DashboardController {
   constructor(
     private readonly source: DashboardSource,

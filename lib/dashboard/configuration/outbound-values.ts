@@ -18,7 +18,7 @@ export function outboundValues(given: OutboundOptions, outbound: Outbound): Conf
       source: given[name as keyof OutboundOptions] === undefined ? 'default' : 'option',
     })),
     ...firstOf('outbound', outbound.explain(), ({ domain, rule, source }) => [
-      { part: 'outbound', name: `rule of ${domain}`, value: fieldsAsText(rule), source },
+      { part: 'outbound', name: `rule ${domain}`, value: fieldsAsText(rule), source },
     ]),
   ];
 }

@@ -4,10 +4,12 @@ import { byId, setText } from './dom.js';
 import { clock, rate } from './format.js';
 
 const SHOWN_SECONDS = 120;
-const HEIGHT = 210;
+const HEIGHT = 200;
 const FONT = '11px system-ui, sans-serif';
 /** The scale does not shrink below this, or one request would look like a flood. */
 const LOWEST_TOP = 4;
+/** Half of the width of a time. */
+const HALF_LABEL = 26;
 const KINDS = ['allowed', 'delayed', 'denied'] as const;
 
 /** Allowed, delayed and denied requests per second, for two minutes. */
@@ -58,7 +60,7 @@ export class TrafficPlot {
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: { x: { range: () => this.#lastMinutes() }, y: { range: (_, __, max) => scale(max) } },
       axes: [
-        { ...axis, ticks: { show: false }, space: 90, values: (_, all) => all.map(time) },
+        { ...axis, ticks: { show: false }, size: 28, space: 90, values: times },
         { ...axis, ticks: { show: false }, size: 44, values: (_, all) => all.map(rate) },
       ],
       series: [{}, ...KINDS.map((kind) => line(kind))],
@@ -89,8 +91,10 @@ function scale(max: number | null): [number, number] {
   return [0, Math.max(LOWEST_TOP, (max ?? 0) * 1.1)];
 }
 
-function time(seconds: number): string {
-  return clock(seconds * 1_000);
+/** A label that would be cut off at the edge is left out. */
+function times(plot: uPlot, all: readonly number[]): string[] {
+  const edge = plot.bbox.width / devicePixelRatio - HALF_LABEL;
+  return all.map((seconds) => (plot.valToPos(seconds, 'x') < edge ? clock(seconds * 1_000) : ''));
 }
 
 /** A canvas knows no variables of CSS: an element is asked what it would be painted with. */

@@ -23,7 +23,7 @@ export class ConfigurationSection {
     const changes = config.reloads === 0 ? [] : [`${count(config.reloads)} changes while running`];
     const failures = config.failedReloads === 0 ? [] : [`${count(config.failedReloads)} refused`];
     const parts = [
-      `${count(configuration.length)} values, ${count(said)} of them not the default`,
+      `${count(configuration.length)} values, ${said === 0 ? 'all of them default' : `${count(said)} set`}`,
       ...changes,
       ...failures,
       `taken over ${clock(config.lastSuccessAtMs)}`,

@@ -36,9 +36,8 @@ export class KeysSection {
 function linesOf(requests: readonly TopKey[], denials: readonly TopKey[]): Line[] {
   const lines = new Map<string, Line>();
   const lineOf = ({ key, policy }: TopKey) => {
-    const id = JSON.stringify([key, policy]);
-    const line = lines.get(id) ?? { key, policy, requests: 0, denials: 0 };
-    lines.set(id, line);
+    const line = lines.get(key) ?? { key, policy, requests: 0, denials: 0 };
+    lines.set(key, line);
     return line;
   };
   for (const one of requests) lineOf(one).requests = one.count;

@@ -95,6 +95,6 @@ function cooldown({ rule, domain }: Line): Cell {
   if (state === 'trying') return { chip: { text: 'trying', tone: 'warning' } };
   const opened = rule?.cooldown.opened ?? 0;
   return opened > 0
-    ? { text: `${count(opened)} over`, tone: 'plain' }
+    ? { text: `${count(opened)} so far`, tone: 'plain' }
     : { text: '–', tone: 'plain' };
 }
