@@ -3,10 +3,13 @@ import jestPlugin from 'eslint-plugin-jest';
 import tseslint from 'typescript-eslint';
 
 const NODE_GLOBALS = {
+  AbortSignal: 'readonly',
+  fetch: 'readonly',
   console: 'readonly',
   performance: 'readonly',
   process: 'readonly',
   setTimeout: 'readonly',
+  fetch: 'readonly',
   globalThis: 'readonly',
   Buffer: 'readonly',
   URL: 'readonly',
@@ -18,7 +21,11 @@ export default tseslint.config(
       'dist/**',
       'dist-sample/**',
       'coverage/**',
+      'docs/**',
       'test/generated/**',
+      // Compiled where they are installed, with packages that are not here.
+      'test/compat/nest-*/**',
+      'test/compat/app/test/**',
       '**/node_modules/**',
     ],
   },

@@ -7,7 +7,8 @@ export default {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // The samples import the package by its name, as an application would.
     '^nestjs-floodgate$': '<rootDir>/lib/index.ts',
-    '^nestjs-floodgate/dashboard$': '<rootDir>/lib/dashboard/index.ts',
+    '^nestjs-floodgate/(testing|dashboard)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-floodgate/(prometheus|opentelemetry|terminus)$': '<rootDir>/lib/observe/$1/index.ts',
   },
   transform: {
     '^.+\\.ts$': [
@@ -25,6 +26,8 @@ export default {
       },
     ],
   },
+  // Only ends what hangs, after `until` has said what it waits for: what has to be quick is asserted.
+  testTimeout: 30_000,
   globalSetup: '<rootDir>/test/global-setup.mjs',
   globalTeardown: '<rootDir>/test/global-teardown.mjs',
   collectCoverageFrom: ['lib/**/*.ts'],

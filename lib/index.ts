@@ -1,6 +1,8 @@
 // Plugging in
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export { RateLimit } from './nest/rate-limit.decorator.js';
+export { RateLimitCharge } from './nest/rate-limit-charge.decorator.js';
+export { RequestCharge } from './nest/request-charge.js';
 export { SkipRateLimit } from './nest/skip-rate-limit.decorator.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export { RateLimitInterceptor } from './nest/rate-limit.interceptor.js';
@@ -8,13 +10,25 @@ export { RateLimitExceededException } from './nest/rate-limit-exceeded.exception
 export { RateLimitUnavailableException } from './nest/rate-limit-unavailable.exception.js';
 export { MissingKeyException } from './nest/missing-key.exception.js';
 export { RATE_LIMIT_OPTIONS } from './nest/rate-limit.module-definition.js';
+export type { RateLimitModuleExtras } from './nest/rate-limit.module-definition.js';
 export type {
+  GraphqlOptions,
   HeaderStyle,
   MissingKeyPolicy,
   RateLimitOptions,
   RateLimitOptionsFactory,
 } from './nest/rate-limit-options.js';
-export type { ChainOptions, PlanLink, PlanLinks, RequestFunction } from './nest/chain-options.js';
+export type {
+  ChainOptions,
+  PlanLink,
+  PlanLinks,
+  RefundCondition,
+  RequestFunction,
+} from './nest/chain-options.js';
+export type { DiagnosisCode } from './nest/diagnosis.js';
+export type { RequestOutcome } from './nest/request-outcome.js';
+export type { MessageRequest } from './nest/transports/transport.js';
+export type { RefusalPayload } from './nest/transports/refusal.js';
 
 // Deciding in code
 export { RateLimiter } from './core/rate-limiter.js';
@@ -29,12 +43,14 @@ export { PlanRegistry } from './core/plan-registry.js';
 export { InMemoryPlanRegistry } from './core/in-memory-plan-registry.js';
 export type { PlanChangeListener } from './core/in-memory-plan-registry.js';
 export { planFromEnv } from './core/plan-from-env.js';
+export { definePlans } from './core/define-plans.js';
+export type { PlanName, PlanOrRate, Register } from './core/register.js';
+export type { Rate } from './core/rate.js';
 export type {
   ConcurrencyDefinition,
   FailurePolicy,
   PlanDefinition,
   PlanModifiers,
-  Rate,
   SlidingWindowDefinition,
   TokenBucketDefinition,
 } from './core/plan.js';
@@ -51,7 +67,7 @@ export type { KeyFunction, KeySource } from './core/keys/key-resolvers.js';
 // Calls to others
 export { OutboundLimiter } from './outbound/outbound-limiter.js';
 export type { DomainStats, OutboundAnswer } from './outbound/outbound-limiter.js';
-export type { WaitOptions } from './outbound/wait-options.js';
+export type { WaitOptions, Waits } from './outbound/wait-options.js';
 export { Permit } from './outbound/permit.js';
 export { AdaptiveThrottler } from './outbound/adaptive-throttler.js';
 export type {
@@ -71,7 +87,9 @@ export { BLOCK_TYPES, triggersCooldown } from './outbound/block-type.js';
 export type { BlockType } from './outbound/block-type.js';
 export { classifyResponse } from './outbound/classify-response.js';
 export type { ResponseSource } from './outbound/classify-response.js';
+export type { HeaderValue, ResponseHeaders } from './outbound/response-headers.js';
 export { classifyError } from './outbound/classify-error.js';
+export type { LostRequest } from './outbound/classify-error.js';
 export type { Classifier } from './outbound/classifiers.js';
 export { parseRetryAfter } from './outbound/retry-after.js';
 export { normalizeDomain } from './outbound/domain-name.js';
@@ -116,13 +134,15 @@ export { GatewayLimiter } from './gateway/gateway-limiter.js';
 export type {
   GatewayChange,
   GatewayEvents,
+  GatewayMatch,
   GatewayTarget,
   LevelUse,
 } from './gateway/gateway-limiter.js';
+export type { LevelExplanation } from './gateway/explain-levels.js';
 export type { RouteExplanation } from './gateway/explain-route.js';
 export { GatewayAnswer } from './gateway/gateway-answer.js';
 export type { GatewayDenial } from './gateway/gateway-answer.js';
-export type { Level, Resource } from './gateway/gateway-levels.js';
+export type { Level, LevelResource, Resource } from './gateway/gateway-levels.js';
 export type { LimitSource } from './gateway/cascade.js';
 export type {
   GatewayBackend,
@@ -144,6 +164,8 @@ export type {
   LimitLabel,
   Return,
 } from './core/limit-store.js';
+export type { Notice, NoticeListener, PostedNotice } from './core/notice.js';
+export type { Awaitable } from './core/awaitable.js';
 export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
 export type {
   BlockChange,
@@ -158,7 +180,8 @@ export type {
   SuccessChange,
 } from './core/gate.js';
 export { MemoryStore } from './memory/memory-store.js';
-export type { RedisSource } from './redis/connect.js';
+export type { ClusterSource, RedisSource } from './redis/connect.js';
+export type { RedisClient } from './redis/redis-servers.js';
 export { MonotonicClock } from './memory/monotonic-clock.js';
 export { Clock } from './core/clock.js';
 

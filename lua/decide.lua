@@ -1,7 +1,8 @@
 --[[
   Decides chains of limits, each all or nothing: every limit admits and is charged, or none is.
-  Several chains may come in one call; each finds what those before it left. Everything is read
-  before anything is written, and a denied chain writes nothing.
+  Several chains may come in one call; each finds what those before it left. Everything of a chain is
+  read before anything of it is written, and a denied chain writes nothing. A key that several chains
+  share, as the whole server's, is read once and its tokens are written once, when all are decided.
 
   KEYS     one per limit, chain by chain: a hash for tokens, a sorted set for leases; before those of
            a chain that has one, the hash of its gate (see gate.lua)
@@ -10,10 +11,10 @@
              kind 1  token bucket    a tokens come back every b microseconds
              kind 2  sliding window  of a microseconds
              kind 3  concurrency     leases of a microseconds
-  then chains, those of one shape that follow each other told together: how many chains, mode
-  (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if there is a gate or 0, how
-  many limits, for each limit its plan and its cost, and where one of the plans is of kind 3, for each
-  chain its lease id
+  then chains, those of one shape that follow each other told together: how many chains, the number of
+  their shape, if it is a new one what it is, and where one of its plans is of kind 3, for each chain
+  its lease id. A shape is: mode (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if
+  there is a gate or 0, how many limits, for each limit its plan and its cost
 
   last     a number that comes back, by which the caller knows that the answer is its own
 
@@ -46,7 +47,21 @@ if not now then
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 end
-local now_text = string.format('%.0f', now)
+
+-- Redis writes out every number that it is given, which takes as long as the command it is given for;
+-- many are the same.
+local texts = {}
+local function text(number)
+  local known = texts[number]
+  if not known then
+    known = string.format('%.17g', number)
+    texts[number] = known
+  end
+  return known
+end
+
+local now_text = text(now)
+local after_now = '(' .. now_text
 local now_packed = pack('<i8', now)
 
 local kind, quota, a, b, shadow = {}, {}, {}, {}, {}
@@ -61,9 +76,13 @@ for p = 1, plan_count do
   arg = arg + 5
 end
 
--- What the shape at hand asks and what was read of its chain, by the position of the limit.
-local plan, cost = {}, {}
-local wait, admits, stepped, level, expiry, start, current, previous = {}, {}, {}, {}, {}, {}, {}, {}
+-- What was found for the chain at hand, by the position of the limit.
+local found, wait, admits = {}, {}, {}
+
+-- What is held under each key, as the chains so far leave it; and what is to be written of that.
+local buckets, windows, lease_sets = {}, {}, {}
+local charged_buckets, charged_windows = {}, {}
+local NOT_OURS = {}
 
 -- Tokens of a bucket that held `tokens` at `since`, at another time.
 local function tokens_at(p, tokens, since, at)
@@ -118,128 +137,204 @@ local function window_wait(p, since, cur, prev, need)
   return due - now
 end
 
--- The readers fill in what was read at position i, and return whether the key could be read.
+-- The finders read what is held under a key, once.
 
-local function read_bucket(i, p, key)
+local function find_bucket(key)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'x')
-  if held.err or (held[3] and held[3] ~= SCHEMA) then return false end
-  local full = quota[p]
-  local tokens, since = full, now
+  if held.err or (held[3] and held[3] ~= SCHEMA) then return NOT_OURS end
+  local bucket = { key = key, since = now, expires = 0 }
   -- Anything that is not a number as we write it is taken for nothing, and written anew.
   if held[1] and held[2] and #held[1] == 8 and #held[2] == 8 then
-    tokens, since = unpack('<d', held[1]), unpack('<i8', held[2])
-    if not (tokens < 1e15 and tokens > -1e15) then tokens, since = full, now end
+    local tokens = unpack('<d', held[1])
+    if tokens < 1e15 and tokens > -1e15 then bucket.tokens, bucket.since = tokens, unpack('<i8', held[2]) end
   end
-  if since - now > CLOCK_STEP then stepped[i], since = true, now end
-  local expires, held_quota = 0, full
-  if held[4] and #held[4] == 16 then expires, held_quota = unpack('<i8d', held[4]) end
-  if held_quota ~= full then
-    expires = 0
-    -- A bucket that was full when its plan grew is full of what the plan holds now.
-    if held_quota < full and tokens + (now - since) * a[p] / b[p] >= held_quota then tokens = full end
-  end
-  local tokens_now = tokens_at(p, tokens, since, now)
-  level[i], expiry[i] = tokens_now, expires
-  if tokens_now + EPSILON < cost[i] then wait[i] = bucket_wait(p, tokens, since, cost[i]) end
-  return true
+  if held[4] and #held[4] == 16 then bucket.expires, bucket.quota = unpack('<i8d', held[4]) end
+  return bucket
 end
 
-local function read_window(i, p, key)
+local function find_window(key)
   local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
-  if held.err or (held[4] and held[4] ~= SCHEMA) then return false end
+  if held.err or (held[4] and held[4] ~= SCHEMA) then return NOT_OURS end
   local since, cur, prev = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
+  local is_kept = held[4]
   if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then
-    since, cur, prev = now, 0, 0
+    since, cur, prev, is_kept = now, 0, 0, false
   end
-  if since - now > CLOCK_STEP then stepped[i], since = true, now end
-  start[i], current[i], previous[i] = window_at(p, since, cur, prev, now)
-  if not window_admits(p, since, cur, prev, cost[i], now) then
-    wait[i] = window_wait(p, start[i], current[i], previous[i], cost[i])
-  end
-  return true
+  return { key = key, since = since, cur = cur, prev = prev, is_kept = is_kept }
 end
 
-local function read_leases(i, p, key, lease_id)
-  local after_now = '(' .. now_text
-  local held = pcall('ZCOUNT', key, after_now, '+inf')
-  if type(held) == 'table' then return false end
-  level[i] = quota[p] - held
-  if level[i] > 0 then return true end
+local function find_leases(key)
+  local count = pcall('ZCARD', key)
+  if type(count) == 'table' then return NOT_OURS end
+  -- Most clients hold nothing, so that there is nothing to be counted or swept.
+  local live = count > 0 and call('ZCOUNT', key, after_now, '+inf') or 0
+  return { live = live, ended = count - live, expires = 0 }
+end
+
+-- The readers see what was found as plan p does, and return how long to wait for the cost.
+
+local function read_bucket(p, bucket, need)
+  local full = quota[p]
+  local tokens, since, held_quota = bucket.tokens or full, bucket.since, bucket.quota or full
+  bucket.is_ahead = since - now > CLOCK_STEP
+  if bucket.is_ahead then since = now end
+  -- A bucket that was full when its plan grew is full of what the plan holds now.
+  if held_quota < full and tokens + (now - since) * a[p] / b[p] >= held_quota then tokens = full end
+  bucket.level = tokens_at(p, tokens, since, now)
+  if bucket.level + EPSILON < need then return bucket_wait(p, tokens, since, need) end
+  return 0
+end
+
+-- Now is the same for all chains: what one found of a window is good for the next of the same plan.
+local function see_window(p, window)
+  local since = window.since
+  window.is_ahead = since - now > CLOCK_STEP
+  if window.is_ahead then since = now end
+  local start, current, previous = window_at(p, since, window.cur, window.prev, now)
+  local rest = fading(p, start, previous, now)
+  window.seen_by, window.start, window.current, window.previous = p, start, current, previous
+  window.rest, window.rest_up = rest, ceil(rest - EPSILON)
+end
+
+local function read_window(p, window, need)
+  if window.seen_by ~= p then see_window(p, window) end
+  local current = window.current
+  if window.rest <= quota[p] - need - current + EPSILON then return 0 end
+  return window_wait(p, window.start, current, window.previous, need)
+end
+
+local function read_leases(p, leases, _, key, lease_id)
+  local over = leases.live - quota[p]
+  if over < 0 then return 0 end
   -- A lease that ends so late was taken before the clock went back, and ends after its length from now.
   for _, id in ipairs(call('ZRANGEBYSCORE', key, now + a[p] + LEASE_STEP, '+inf')) do
     call('ZADD', key, now + a[p], id)
   end
   -- Taking a lease again that is held already takes no other slot.
   local ends = call('ZSCORE', key, lease_id)
-  if ends and tonumber(ends) > now then return true end
-  local sure = call('ZRANGEBYSCORE', key, after_now, '+inf', 'WITHSCORES', 'LIMIT', held - quota[p], 1)
-  wait[i] = tonumber(sure[2]) - now
-  return true
+  if ends and tonumber(ends) > now then return 0 end
+  local sure = call('ZRANGEBYSCORE', key, after_now, '+inf', 'WITHSCORES', 'LIMIT', over, 1)
+  return tonumber(sure[2]) - now
 end
 
--- The writers charge position i. A key lives until its limit is restored, and is not armed anew
--- while it will live long enough: that saves a command and two fields for most charges.
+-- The chargers spend the cost. A key lives until its limit is restored.
 
-local function write_bucket(i, p, key)
-  local tokens = level[i] - cost[i]
-  level[i] = tokens
-  local full = now + ceil((quota[p] - tokens) * b[p] / a[p])
-  if expiry[i] >= full then
-    call('HSET', key, 't', pack('<d', tokens), 'ts', now_packed)
+local function charge_bucket(p, bucket, need)
+  local tokens = bucket.level - need
+  if not bucket.is_charged then charged_buckets[#charged_buckets + 1] = bucket end
+  bucket.is_charged, bucket.level, bucket.tokens, bucket.since = true, tokens, tokens, now
+  local full_at = now + ceil((quota[p] - tokens) * b[p] / a[p])
+  -- Not armed anew while it will live long enough: that saves a command and two fields mostly.
+  if bucket.expires >= full_at and bucket.quota == quota[p] then return end
+  bucket.expires, bucket.quota = full_at + ceil(quota[p] * b[p] / a[p]), quota[p]
+  bucket.is_armed = true
+end
+
+local function charge_window(p, window, need)
+  local current = window.current + need
+  window.current, window.cur = current, current
+  if window.charged_by == p then return end
+  if not window.charged_by then charged_windows[#charged_windows + 1] = window end
+  local start = window.start
+  if window.since ~= start then window.is_kept = false end
+  window.charged_by, window.since, window.prev = p, start, window.previous
+  window.expires = start + 2 * a[p]
+end
+
+-- Written at once: only the set knows who is in it already.
+local function charge_leases(p, leases, _, key, lease_id, from)
+  local ends, is_first = from + a[p], leases.live == 0
+  if leases.ended > 0 then
+    call('ZREMRANGEBYSCORE', key, '-inf', now_text)
+    leases.ended = 0
+  end
+  leases.live = leases.live + call('ZADD', key, text(ends), lease_id)
+  if leases.expires >= ends then return end
+  local last = is_first and ends or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+  leases.expires = last
+  call('PEXPIRE', key, text(ceil((last - now) / 1000) + keep_ms))
+end
+
+-- The writers keep what all chains have left.
+
+local function write_bucket(bucket)
+  local key, tokens = bucket.key, pack('<d', bucket.tokens)
+  if not bucket.is_armed then
+    call('HSET', key, 't', tokens, 'ts', now_packed)
     return
   end
-  local expires = full + ceil(quota[p] * b[p] / a[p])
-  call('HSET', key, 't', pack('<d', tokens), 'ts', now_packed, 'v', SCHEMA,
-    'x', pack('<i8d', expires, quota[p]))
-  call('PEXPIRE', key, ceil((expires - now) / 1000) + keep_ms)
+  call('HSET', key, 't', tokens, 'ts', now_packed, 'v', SCHEMA, 'x', pack('<i8d', bucket.expires, bucket.quota))
+  call('PEXPIRE', key, text(ceil((bucket.expires - now) / 1000) + keep_ms))
 end
 
-local function write_window(i, p, key)
-  current[i] = current[i] + cost[i]
-  call('HSET', key, 'ws', start[i], 'c', current[i], 'p', previous[i], 'v', SCHEMA)
-  call('PEXPIRE', key, ceil((start[i] + 2 * a[p] - now) / 1000) + keep_ms)
+local function write_window(window)
+  local key, current = window.key, text(window.cur)
+  if window.is_kept then
+    call('HSET', key, 'c', current)
+  else
+    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA)
+  end
+  call('PEXPIRE', key, text(ceil((window.expires - now) / 1000) + keep_ms))
 end
 
-local function write_leases(i, p, key, lease_id, from)
-  call('ZREMRANGEBYSCORE', key, '-inf', now_text)
-  call('ZADD', key, from + a[p], lease_id)
-  level[i] = quota[p] - call('ZCARD', key)
-  local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
-  call('PEXPIRE', key, ceil((tonumber(last[2]) - now) / 1000) + keep_ms)
-end
+-- What remains, and when all of it is back.
 
--- What remains of position i, and when all of it is back.
-
-local function answer_bucket(i, p)
-  local left = level[i] + EPSILON
+local function answer_bucket(p, bucket)
+  local left = bucket.level + EPSILON
   -- Rounded by `%`, down and up: calls of math.floor and math.ceil cost more than the rest of this.
   left = left - left % 1
-  local missing = (level[i] - quota[p]) * b[p] / a[p]
+  local missing = (bucket.level - quota[p]) * b[p] / a[p]
   if missing < -LONGEST then missing = -LONGEST end
   return left > 0 and left or 0, missing % 1 - missing
 end
 
-local function answer_window(i, p)
-  local left = quota[p] - current[i] - ceil(fading(p, start[i], previous[i], now) - EPSILON)
-  local reset = current[i] > 0 and start[i] + 2 * a[p] - now
-    or previous[i] > 0 and start[i] + a[p] - now or 0
+local function answer_window(p, window)
+  local current = window.current
+  local left = quota[p] - current - window.rest_up
+  local reset = current > 0 and window.start + 2 * a[p] - now
+    or window.previous > 0 and window.start + a[p] - now or 0
   return left > 0 and left or 0, reset
 end
 
-local function answer_leases(i)
-  return level[i] > 0 and level[i] or 0, 0
+local function answer_leases(p, leases)
+  local left = quota[p] - leases.live
+  return left > 0 and left or 0, 0
 end
 
+-- What is done for a plan, by its kind.
+local HELD = { buckets, windows, lease_sets }
+local FIND = { find_bucket, find_window, find_leases }
 local READ = { read_bucket, read_window, read_leases }
-local WRITE = { write_bucket, write_window, write_leases }
+local CHARGE = { charge_bucket, charge_window, charge_leases }
 local ANSWER = { answer_bucket, answer_window, answer_leases }
-local read, write, answer = {}, {}, {}
+local held, find, read, charge, answer = {}, {}, {}, {}, {}
+for p = 1, plan_count do
+  local k = kind[p]
+  held[p], find[p], read[p], charge[p], answer[p] = HELD[k], FIND[k], READ[k], CHARGE[k], ANSWER[k]
+end
 
--- The one thing a denial writes: without it the limit would stand still until the clock is where it
--- was before it went back.
-local function rebase(i, key)
-  if kind[plan[i]] == BUCKET then call('HSET', key, 'ts', now_packed)
-  else call('HSET', key, 'ws', now) end
+-- What a shape asks, and where its arguments end.
+local function read_shape(at)
+  local plan, cost, lends = {}, {}, false
+  local limit_count = tonumber(ARGV[at + 3])
+  for i = 1, limit_count do
+    local p = tonumber(ARGV[at + 2 + 2 * i])
+    plan[i], cost[i] = p, tonumber(ARGV[at + 3 + 2 * i])
+    if kind[p] == LEASES then lends = true end
+  end
+  local shape = {
+    mode = tonumber(ARGV[at]), longest = tonumber(ARGV[at + 1]), probe_length = tonumber(ARGV[at + 2]),
+    limit_count = limit_count, plan = plan, cost = cost, lends = lends,
+  }
+  return shape, at + 4 + 2 * limit_count
+end
+
+-- The one thing a denial writes, at once: without it the limit would stand still until the clock is
+-- where it was before it went back.
+local function rebase(p, one, key)
+  one.since, one.is_ahead = now, false
+  if kind[p] == BUCKET then call('HSET', key, 'ts', now_packed)
+  else call('HSET', key, 'ws', now_text) end
 end
 
 local out, size = { tonumber(ARGV[#ARGV]), now }, 2
@@ -262,7 +357,9 @@ local function read_gate(key)
 end
 
 -- Decides the chain whose first key is KEYS[first + 1], and appends the answer.
-local function decide(first, limit_count, mode, longest, lease_id, probe_length)
+local function decide(first, shape, lease_id)
+  local limit_count, mode, longest, probe_length = shape.limit_count, shape.mode, shape.longest, shape.probe_length
+  local plan, cost = shape.plan, shape.cost
   local allowed, readable, act_after = 1, true, 0
   local shut, is_probe = false, false
   local status_at = size + 1
@@ -272,17 +369,22 @@ local function decide(first, limit_count, mode, longest, lease_id, probe_length)
     readable, shut, is_probe = read_gate(KEYS[first])
   end
   for i = 1, limit_count do
-    local p = plan[i]
-    wait[i], stepped[i] = 0, false
-    if not read[i](i, p, KEYS[first + i], lease_id) then
-      readable = false
-      wait[i], level[i], start[i], current[i], previous[i] = UNREADABLE, 0, now, 0, 0
+    local p, key = plan[i], KEYS[first + i]
+    local one = held[p][key]
+    if not one then
+      one = find[p](key)
+      held[p][key] = one
     end
-    local w = wait[i]
-    admits[i] = w == 0 or (mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest)
-    if not shadow[p] then
-      if not admits[i] then allowed = 0 end
-      if w > act_after then act_after = w end
+    found[i] = one
+    local w = UNREADABLE
+    if one == NOT_OURS then readable = false else w = read[p](p, one, cost[i], key, lease_id) end
+    wait[i], admits[i] = w, true
+    if w ~= 0 then
+      admits[i] = mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest
+      if not shadow[p] then
+        if not admits[i] then allowed = 0 end
+        if w > act_after then act_after = w end
+      end
     end
   end
   if shut then allowed = 0 end
@@ -292,35 +394,37 @@ local function decide(first, limit_count, mode, longest, lease_id, probe_length)
     call('HSET', KEYS[first], 'pu', now + act_after + probe_length)
   end
   for i = 1, limit_count do
-    local p, key = plan[i], KEYS[first + i]
-    if mode ~= PEEK then
-      if allowed == 1 and admits[i] then write[i](i, p, key, lease_id, now + act_after)
-      elseif stepped[i] then rebase(i, key) end
+    local p, one, left, reset = plan[i], found[i], 0, 0
+    if one ~= NOT_OURS then
+      if mode ~= PEEK then
+        local key = KEYS[first + i]
+        if allowed == 1 and admits[i] then charge[p](p, one, cost[i], key, lease_id, now + act_after)
+        elseif one.is_ahead then rebase(p, one, key) end
+      end
+      left, reset = answer[p](p, one)
     end
-    out[size + 1] = wait[i]
-    out[size + 2], out[size + 3] = answer[i](i, p)
+    out[size + 1], out[size + 2], out[size + 3] = wait[i], left, reset
     size = size + 3
   end
 end
 
-local first, arg_count = 0, #ARGV - 1
+local shapes, first, arg_count = {}, 0, #ARGV - 1
 arg = arg + 1
 while arg <= arg_count do
-  local chain_count, mode = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
-  local longest, probe_length = tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
-  local limit_count, lends = tonumber(ARGV[arg + 4]), false
-  arg = arg + 5
-  for i = 1, limit_count do
-    plan[i], cost[i] = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
-    local k = kind[plan[i]]
-    read[i], write[i], answer[i] = READ[k], WRITE[k], ANSWER[k]
-    if k == LEASES then lends = true end
-    arg = arg + 2
+  local chain_count, number = tonumber(ARGV[arg]), ARGV[arg + 1]
+  arg = arg + 2
+  local shape = shapes[number]
+  if not shape then
+    shape, arg = read_shape(arg)
+    shapes[number] = shape
   end
+  local key_count = shape.limit_count + (shape.probe_length > 0 and 1 or 0)
   for _ = 1, chain_count do
-    decide(first, limit_count, mode, longest, lends and ARGV[arg], probe_length)
-    if lends then arg = arg + 1 end
-    first = first + limit_count + (probe_length > 0 and 1 or 0)
+    decide(first, shape, shape.lends and ARGV[arg])
+    if shape.lends then arg = arg + 1 end
+    first = first + key_count
   end
 end
+for _, bucket in ipairs(charged_buckets) do write_bucket(bucket) end
+for _, window in ipairs(charged_windows) do write_window(window) end
 return out

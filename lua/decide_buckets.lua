@@ -7,8 +7,9 @@
   ARGV[1]  the time in microseconds, or '' to take the server's, once for all
   ARGV[2]  how many plans follow, each as: kind (always 1), quota, a, b, shadow
              a tokens come back every b microseconds
-  then chains, those of one shape that follow each other told together: how many chains, mode
-  (0 take, 1 peek, 2 reserve), longest wait, 0, how many limits, for each limit its plan and its cost
+  then chains, those of one shape that follow each other told together: how many chains, the number of
+  their shape, and if it is a new one what it is: mode (0 take, 1 peek, 2 reserve), longest wait, 0, how
+  many limits, for each limit its plan and its cost
 
   last     a number that comes back, by which the caller knows that the answer is its own
 
@@ -44,17 +45,22 @@ local now_packed = pack('<i8', now)
 local quota, refill, period, shadow, cost = {}, {}, {}, {}, {}
 local level, expiry, wait, books, stepped = {}, {}, {}, {}, {}
 
+-- Where each shape is told, by its number.
+local shape_at = {}
 local out, size, first = { tonumber(ARGV[#ARGV]), now }, 2, 0
 local arg, arg_count = 3 + 5 * tonumber(ARGV[2]), #ARGV - 1
 while arg <= arg_count do
-  local chain_count, mode = tonumber(ARGV[arg]), ARGV[arg + 1]
-  local longest, limit_count = tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 4])
-  arg = arg + 5
+  local chain_count, number = tonumber(ARGV[arg]), ARGV[arg + 1]
+  -- A shape that was told before is read where it stands.
+  local at = shape_at[number] or arg + 2
+  local mode, longest, limit_count = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 3])
+  arg = shape_at[number] and arg + 2 or at + 4 + 2 * limit_count
+  shape_at[number] = at
   for i = 1, limit_count do
-    local plan = 5 * tonumber(ARGV[arg]) - 2
+    at = at + 2
+    local plan = 5 * tonumber(ARGV[at + 2]) - 2
     quota[i], refill[i], period[i] = tonumber(ARGV[plan + 1]), tonumber(ARGV[plan + 2]), tonumber(ARGV[plan + 3])
-    shadow[i], cost[i] = ARGV[plan + 4] == '1', tonumber(ARGV[arg + 1])
-    arg = arg + 2
+    shadow[i], cost[i] = ARGV[plan + 4] == '1', tonumber(ARGV[at + 3])
   end
 
   for _ = 1, chain_count do

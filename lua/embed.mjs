@@ -6,6 +6,7 @@ const SCRIPTS = {
   DECIDE: 'decide',
   DECIDE_BUCKETS: 'decide_buckets',
   GIVE_BACK: 'give_back',
+  RELEASE: 'release',
   RENEW: 'renew',
   GATE: 'gate',
   NOTICE: 'notice',

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import * as floodgate from '../lib/index.js';
+import * as testing from '../lib/testing/index.js';
+import * as opentelemetry from '../lib/observe/opentelemetry/index.js';
+import * as dashboard from '../lib/dashboard/index.js';
+import * as prometheus from '../lib/observe/prometheus/index.js';
+import * as terminus from '../lib/observe/terminus/index.js';
 
 describe('the public API', () => {
   it('is this list, and nothing is added or lost by accident', () => {
@@ -38,22 +43,28 @@ describe('the public API', () => {
       'PrincipalKeyResolver',
       'RATE_LIMIT_OPTIONS',
       'RateLimit',
+      'RateLimitCharge',
       'RateLimitError',
+      'RateLimitEvents',
       'RateLimitExceededException',
       'RateLimitGuard',
       'RateLimitInterceptor',
       'RateLimitModule',
       'RateLimitResult',
+      'RateLimitStats',
       'RateLimitUnavailableException',
       'RateLimiter',
+      'RequestCharge',
       'Reservation',
       'SkipRateLimit',
+      'TIME_BUCKETS_SECONDS',
       'UnknownDomainError',
       'UnknownPlanError',
       'WaitAbortedError',
       'WaitTimedOutError',
       'classifyError',
       'classifyResponse',
+      'definePlans',
       'limitAxios',
       'limitConnections',
       'normalizeAddress',
@@ -64,6 +75,10 @@ describe('the public API', () => {
     ]);
   });
 
+  it('has these helpers for the tests of applications', () => {
+    expect(Object.keys(testing).sort()).toEqual(['TestClock', 'TestLimits']);
+  });
+
   it('exports these types', () => {
     const index = readFileSync('lib/index.ts', 'utf8');
     const types = [...index.matchAll(/export type \{([^}]+)\}/g)]
@@ -71,6 +86,7 @@ describe('the public API', () => {
       .map((name) => name.trim())
       .filter((name) => name !== '');
     expect(types.sort()).toEqual([
+      'Awaitable',
       'AxiosHolder',
       'AxiosTarget',
       'BlockAdvice',
@@ -79,11 +95,22 @@ describe('the public API', () => {
       'BlockType',
       'ChainOptions',
       'Classifier',
+      'ClusterSource',
       'ConcurrencyDefinition',
       'ConcurrencyPlan',
+      'ConfigMessage',
+      'ConfigStats',
+      'CooldownMessage',
+      'CooldownState',
+      'CooldownStats',
+      'DecidedLimit',
       'Decision',
+      'DecisionMessage',
+      'DenialStats',
+      'DiagnosisCode',
       'DomainRule',
       'DomainStats',
+      'DomainView',
       'FailurePolicy',
       'FreeChange',
       'Gate',
@@ -98,29 +125,43 @@ describe('the public API', () => {
       'GatewayDenial',
       'GatewayEvents',
       'GatewayFileOptions',
+      'GatewayMatch',
       'GatewayOptions',
       'GatewayRoute',
       'GatewayTarget',
+      'GraphqlOptions',
       'HeaderStyle',
+      'HeaderValue',
       'HeldLease',
       'Inquiry',
       'KeyFunction',
       'KeyResolver',
       'KeySource',
       'KeyValue',
+      'LeaseMessage',
       'Level',
+      'LevelExplanation',
       'LevelLimits',
+      'LevelResource',
       'LevelUse',
       'Limit',
       'LimitAxiosOptions',
       'LimitDecision',
+      'LimitLabel',
       'LimitSource',
       'LimitStatsJson',
       'LimitStatsSnapshot',
       'LimitStatus',
+      'LostRequest',
+      'MessageRequest',
       'MissingKeyPolicy',
+      'Notice',
+      'NoticeListener',
+      'OperationStats',
       'OutboundAnswer',
       'OutboundOptions',
+      'OutboundRefusal',
+      'OutboundStats',
       'Phase',
       'Plan',
       'PlanChain',
@@ -129,31 +170,85 @@ describe('the public API', () => {
       'PlanLink',
       'PlanLinks',
       'PlanModifiers',
+      'PlanName',
+      'PlanOrRate',
       'PlanReference',
+      'PolicyStats',
+      'PostedNotice',
       'Rate',
       'RateLimitErrorCode',
+      'RateLimitEvent',
+      'RateLimitListener',
+      'RateLimitMessages',
+      'RateLimitModuleExtras',
       'RateLimitOptions',
       'RateLimitOptionsFactory',
       'RateLimitReason',
+      'RateLimitSnapshot',
+      'RedisClient',
       'RedisSource',
+      'RefundCondition',
+      'RefusalPayload',
+      'Register',
       'ReplanChange',
       'RequestFunction',
+      'RequestOutcome',
       'RequestSource',
       'ReserveOptions',
       'Resource',
+      'ResponseHeaders',
       'ResponseSource',
       'Return',
       'RouteExplanation',
+      'SeriesPoint',
+      'ServerStats',
       'SlidingWindowDefinition',
       'SlidingWindowPlan',
+      'StoreMessage',
+      'StoreStats',
       'SuccessChange',
       'ThrottleEvents',
       'ThrottleRule',
       'ThrottleState',
       'ThrottleStatsSnapshot',
+      'TimeStats',
       'TokenBucketDefinition',
       'TokenBucketPlan',
+      'TopKey',
+      'TopKeys',
+      'Totals',
+      'WaitMessage',
       'WaitOptions',
+      'Waits',
+    ]);
+  });
+
+  it('has these entrances beside it', () => {
+    expect(Object.keys(dashboard)).toEqual(['RateLimitDashboardModule']);
+    expect(Object.keys(prometheus).sort()).toEqual([
+      'RateLimitPrometheusModule',
+      'collectRateLimitMetrics',
+    ]);
+    expect(Object.keys(opentelemetry).sort()).toEqual([
+      'RateLimitOpenTelemetryModule',
+      'observeRateLimits',
+    ]);
+    expect(Object.keys(terminus)).toEqual(['RateLimitHealthIndicator']);
+    const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      exports: Record<string, unknown>;
+    };
+    expect(Object.keys(exports).sort()).toEqual([
+      '.',
+      './dashboard',
+      './gateway-file.schema.json',
+      './grafana-dashboard.json',
+      './opentelemetry',
+      './outbound-file.schema.json',
+      './package.json',
+      './prometheus',
+      './prometheus-alerts.yaml',
+      './terminus',
+      './testing',
     ]);
   });
 });

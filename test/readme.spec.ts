@@ -3,14 +3,24 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { INestApplication, Type } from '@nestjs/common';
+import { BullModule, getQueueToken } from '@nestjs/bullmq';
 import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
+import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { RateLimitError, RateLimitModule } from '../lib/index.js';
+import { checkDashboardOptions } from '../lib/dashboard/dashboard-options.js';
+import { RateLimiter, RateLimitError, RateLimitModule } from '../lib/index.js';
+import type { TestLimits } from '../lib/testing/index.js';
+import { DIAGNOSES } from '../lib/nest/diagnosis.js';
 import { checkOptions } from '../lib/nest/rate-limit-options.js';
+import { DEFAULT_PREFIX, METRICS } from '../lib/observe/metrics.js';
+import { compile } from './support/compile.js';
+import { HttpSite } from './support/http-site.js';
+import { sharedRedis, until } from './support/redis-servers.js';
 
 const README = readFileSync('README.md', 'utf8');
 const EXAMPLES = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+const REGISTERING = [...EXAMPLES.keys()].filter((i) => EXAMPLES[i]!.includes('declare module'));
 const FOLDER = join('test', 'generated');
 const fileOf = (index: number) => join(FOLDER, `readme-${index}.ts`);
 
@@ -41,16 +51,24 @@ describe('the README', () => {
         extends: '../tsconfig.json',
         compilerOptions: {
           rootDir: '../..',
-          paths: { 'nestjs-floodgate': ['../../lib/index.ts'] },
+          paths: {
+            'nestjs-floodgate': ['../../lib/index.ts'],
+            'nestjs-floodgate/dashboard': ['../../lib/dashboard/index.ts'],
+            'nestjs-floodgate/testing': ['../../lib/testing/index.ts'],
+            'nestjs-floodgate/*': ['../../lib/observe/*/index.ts'],
+          },
         },
         include: ['.', '../../lib/**/*.d.ts'],
-        exclude: [],
+        exclude: REGISTERING.map((index) => `readme-${index}.ts`),
       }),
     );
     const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
     const { stdout } = spawnSync(process.execPath, [tsc, '-p', FOLDER], { encoding: 'utf8' });
     expect(stdout).toBe('');
-  });
+    // What these tell the compiler would hold for the other examples, too.
+    expect(REGISTERING.length).toBeGreaterThan(0);
+    for (const index of REGISTERING) expect(compile(EXAMPLES[index]!)).toEqual([]);
+  }, 120_000);
 
   it('shows the quick start as it is, in at most 15 lines', () => {
     expect(EXAMPLES[0]).toBe(readFileSync('sample/01-quick-start/app.module.ts', 'utf8'));
@@ -98,6 +116,89 @@ describe('the README', () => {
     await module.close();
   });
 
+  it('shows what is known only afterwards', async () => {
+    const { AppModule } = await loadExporting('AccountController');
+    const app = await boot(AppModule!);
+    const login = (password: string) => post(app, '/login', { password });
+    const statuses: number[] = [];
+    for (let i = 0; i < 7; i++) statuses.push((await login('open sesame')).status);
+    for (let i = 0; i < 6; i++) statuses.push((await login('guess')).status);
+    expect(statuses).toEqual([...Array<number>(7).fill(201), 401, 401, 401, 401, 401, 429]);
+    await post(app, '/complete', {});
+    const { headers } = await post(app, '/complete', {});
+    expect(headers.get('RateLimit')).toMatch(/^"model-tokens";r=380;/);
+    await app.close();
+  });
+
+  it('shows plans from a database, at one look-up for each customer', async () => {
+    const { AppModule, Database } = await loadExporting('CustomerPlans');
+    const app = await NestFactory.create(AppModule!, { logger: false });
+    app.use((request: { user?: unknown; query: unknown }, _: unknown, next: () => void) => {
+      request.user = request.query;
+      next();
+    });
+    await app.listen(0, '127.0.0.1');
+    const statuses: number[] = [];
+    for (const id of ['acme', 'acme', 'acme', 'other', 'other', 'other']) {
+      statuses.push((await fetch(`${await app.getUrl()}?id=${id}`)).status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(app.get<{ lookUps: number }>(Database!, { strict: false }).lookUps).toBe(2);
+    await app.close();
+  });
+
+  it('shows a test that moves time and forgets limits', async () => {
+    const index = EXAMPLES.findIndex((code) => code.includes('TestLimits'));
+    const { createTestApp, limits } = (await import(`./generated/readme-${index}.js`)) as {
+      createTestApp: () => Promise<INestApplication>;
+      limits: TestLimits;
+    };
+    const app = await createTestApp();
+    await app.listen(0, '127.0.0.1');
+    const statuses = async (count: number) => {
+      const seen: number[] = [];
+      for (let i = 0; i < count; i++) seen.push((await fetch(await app.getUrl())).status);
+      return seen;
+    };
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+    limits.advance(30_000);
+    expect(await statuses(2)).toEqual([200, 429]);
+    limits.reset();
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+    await app.close();
+  });
+  it('shows a processor that hands long waits to its queue', async () => {
+    const { PageProcessor } = await loadExporting('PageProcessor');
+    const site = await HttpSite.start();
+    const prefix = `readme-${process.pid}`;
+    const connection = { url: sharedRedis.url };
+    const module = await Test.createTestingModule({
+      imports: [
+        RateLimitModule.forRoot({
+          outbound: { default: { requestsPerSecond: 1, burstCapacity: 1 } },
+        }),
+        BullModule.forRoot({ connection, prefix }),
+        BullModule.registerQueue({ name: 'pages' }),
+      ],
+      providers: [PageProcessor!],
+    }).compile();
+    await module.init();
+    const queue = module.get<Queue>(getQueueToken('pages'));
+    const jobs = await queue.addBulk(
+      Array.from({ length: 2 }, () => ({ name: 'page', data: { url: site.url() } })),
+    );
+    await until('all jobs', async () => (await queue.getCompletedCount()) === jobs.length);
+    const done = await queue.getCompleted();
+    expect(done.map(({ returnvalue }) => returnvalue as unknown)).toEqual([200, 200]);
+    // Both at once, and the one that was too early went back to the queue.
+    expect(Math.max(...done.map(({ attemptsStarted }) => attemptsStarted))).toBeGreaterThan(1);
+    expect(done.map(({ attemptsMade }) => attemptsMade)).toEqual([1, 1]);
+    expect(site.received).toHaveLength(2);
+    await queue.obliterate({ force: true });
+    await module.close();
+    await site.close();
+  }, 60_000);
+
   it('lists every option with its default', () => {
     const defaults = checkOptions({});
     const rows = tableRows('| option ');
@@ -113,6 +214,46 @@ describe('the README', () => {
         typeof value === 'string' ? `'${value}'` : String(value),
       ]);
     }
+  });
+
+  it('lists every warning', () => {
+    const listed = tableRows('| warning ').map(([code]) => code);
+    expect(listed).toEqual(Object.keys(DIAGNOSES));
+  });
+
+  it('shows a controller that tells what has happened', async () => {
+    const { LimitsController } = await loadExporting('LimitsController');
+    const module = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ plans: { gold: '1/minute' } })],
+      controllers: [LimitsController!],
+    }).compile();
+    const limiter = module.get(RateLimiter);
+    for (let i = 0; i < 3; i++) await limiter.allow('ada', 'gold');
+    const shown = module.get<{ show(): object }>(LimitsController!).show();
+    expect(shown).toMatchObject({ totals: { allowed: 1, denied: 2 } });
+    await module.close();
+  });
+
+  it('lists every metric with its labels', () => {
+    const listed = tableRows('| metric ').flatMap(([names, labels]) =>
+      names!.split(', ').map((name) => [name, labels]),
+    );
+    const known = METRICS.map(({ prometheus, labels }) => [
+      `${DEFAULT_PREFIX}_${prometheus}`,
+      labels.join(', ').replaceAll('.', '_'),
+    ]);
+    expect(listed.sort()).toEqual(known.sort());
+  });
+
+  it('lists every option of the dashboard with its default', () => {
+    const rows = tableRows('| dashboard option ');
+    const defaults = Object.entries(checkDashboardOptions({}));
+    const shown = defaults.map(([name, value]) => [
+      name,
+      Array.isArray(value) ? 'none' : typeof value === 'string' ? `'${value}'` : String(value),
+    ]);
+    const told = rows.map(([name, , value]) => [name, value]);
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(shown));
   });
 
   it('lists every error code', () => {
@@ -137,6 +278,12 @@ async function ask(app: INestApplication): Promise<string> {
     .filter((name) => headers.has(name))
     .map((name) => `${name}: ${headers.get(name)}\n`);
   return `HTTP/1.1 ${status} ${statusText}\n${shown.join('')}`;
+}
+
+async function post(app: INestApplication, path: string, body: object): Promise<Response> {
+  const headers = { 'Content-Type': 'application/json' };
+  const url = `${await app.getUrl()}${path}`;
+  return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
 async function loadExporting(name: string): Promise<Exports> {

@@ -15,15 +15,18 @@ export type RateLimitErrorCode =
   | 'OUTBOUND_DENIED'
   | 'OUTBOUND_UNAVAILABLE'
   | 'GATEWAY_UNAVAILABLE'
+  | 'MISSING_PACKAGE'
   | 'REGISTERED_TWICE'
   | 'NOT_CONFIGURED'
   | 'DASHBOARD_UNPROTECTED';
 
 /** A mistake in the configuration or in a call, never a refused request: those are values. */
 export class RateLimitError extends Error {
+  /** The name of the class. */
   override readonly name: string = 'RateLimitError';
 
   constructor(
+    /** What went wrong, for programs. */
     readonly code: RateLimitErrorCode,
     message: string,
   ) {

@@ -30,8 +30,11 @@ export interface GateView {
 
 /** How a gate is now. */
 export interface GateState {
+  /** Grows with every new plan of turns; 0 while there was none. */
   readonly generation: number;
+  /** Turns due later than this were void when the generation began. */
   readonly cutUs: number;
+  /** Blocks in a row. */
   readonly blocks: number;
   /** What is left of the cooldown; 0 when it is over or there was none. */
   readonly cooldownUs: number;
@@ -42,6 +45,7 @@ export interface GateState {
 }
 
 interface GateChangeBase {
+  /** The gate that is meant. */
   readonly gate: Gate;
   /** The bucket behind the gate, whose turns are planned anew. */
   readonly bucket: Limit;
@@ -54,7 +58,7 @@ export interface BlockChange extends GateChangeBase {
   readonly kind: 'block';
   /** Blocks in a row that open a cooldown. */
   readonly threshold: number;
-  /** Its length. */
+  /** How long the cooldown is. */
   readonly cooldownUs: number;
   /** What the other side asked for, which opens or prolongs a cooldown by itself; 0 for nothing. */
   readonly retryAfterUs: number;
@@ -65,6 +69,7 @@ export interface BlockChange extends GateChangeBase {
 /** The other side answered as it should. */
 export interface SuccessChange extends GateChangeBase {
   readonly kind: 'success';
+  /** The plan under which the request was sent; undefined when that is not known. */
   readonly generation: number | undefined;
 }
 
@@ -94,6 +99,7 @@ export interface GateWatch {
   readonly isLive: boolean;
   /** How often that was not so before: something may have been missed then. */
   readonly gaps: number;
+  /** Hears nothing more. */
   close(): void;
 }
 

@@ -1,5 +1,7 @@
-import type { Decision, HeldLease, LimitStore } from './limit-store.js';
+import { Bill } from './bill.js';
+import type { Decision, HeldLease, Limit, LimitStore } from './limit-store.js';
 import { RateLimitResult } from './rate-limit-result.js';
+import type { PlanOrRate } from './register.js';
 
 /** Keeps leases alive while their holder lives. */
 export interface LeaseKeeper {
@@ -22,12 +24,17 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
   /** What the store knows the slots by; undefined when none are held. */
   #held: HeldLease | undefined;
   #isOver = false;
+  readonly #decision: Decision;
+  /** Made when it is asked for: most charges are right from the start. */
+  #bill: Bill | undefined;
   readonly #store: LimitStore;
   readonly #keeper: LeaseKeeper | undefined;
   readonly #onRelease: (() => void) | undefined;
 
+  /** @internal Made by the limiter. */
   constructor(decision: Decision, held: HeldLease | undefined, ties: LeaseTies) {
     super(decision);
+    this.#decision = decision;
     this.#held = held;
     this.#store = ties.store;
     this.#keeper = ties.keeper;
@@ -42,10 +49,22 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
 
   /** Gives the slots back. Safe to call more than once. */
   async release(): Promise<void> {
-    const held = this.letGo();
-    if (!held) return;
-    await this.#store.giveBack({ kind: 'release', ...held });
-    this.#onRelease?.();
+    this.#isOver = true;
+    await this.giveBack();
+  }
+
+  /**
+   * Corrects what a plan was charged, once it is known: fewer tokens are given back, more are
+   * charged. Then a bucket may owe, at most what it holds; a sliding window gives what it has left.
+   * The first call counts; later ones do nothing, like those for what was not charged.
+   */
+  settle(plan: PlanOrRate, tokens: number): Promise<void> {
+    return this.#billed().settle(plan, tokens);
+  }
+
+  /** Gives back what was charged for these limits, unless it was settled. */
+  refund(limits: readonly Limit[]): Promise<void> {
+    return this.#billed().refund(limits);
   }
 
   /** Prolongs the lease by its full length. Returns false when it had ended already. */
@@ -53,8 +72,13 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
     if (!this.#held) return false;
     const [alive = false] = await this.#store.renew([this.#held]);
     // Some slots may have been prolonged although another one had ended.
-    if (!alive) await this.release();
+    if (!alive) await this.lose();
     return alive;
+  }
+
+  /** Hears that the store does not know the slots any more, all or some of them. */
+  async lose(): Promise<void> {
+    await this.release();
   }
 
   /**
@@ -69,17 +93,38 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
     return true;
   }
 
+  /** Gives back what is held; it may hold slots again. */
+  protected async giveBack(): Promise<void> {
+    const held = this.#drop();
+    if (!held) return;
+    await this.#store.giveBack({ kind: 'release', ...held });
+    this.#onRelease?.();
+  }
+
   /** Forgets the slots without giving them back, because they are lost or returned otherwise. */
   letGo(): HeldLease | undefined {
+    this.#isOver = true;
+    return this.#drop();
+  }
+
+  #drop(): HeldLease | undefined {
     const held = this.#held;
     this.#held = undefined;
-    this.#isOver = true;
     if (held) this.#keeper?.drop(this);
     return held;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  /** Ends the bill, because everything is given back otherwise. False when a part was settled. */
+  protected closeBill(): boolean {
+    return this.#billed().close();
+  }
+
+  #billed(): Bill {
+    return (this.#bill ??= new Bill(this.#decision, this.#store));
   }
 }
 

@@ -9,6 +9,7 @@ export type { Limit, LimitLabel } from './limit.js';
 
 /** A chain of limits to decide together. The chain names every counter at most once. */
 export interface Inquiry {
+  /** What has to admit the request. */
   readonly limits: readonly Limit[];
   /**
    * `take` spends when every limit admits. `peek` only looks. `reserve` also spends ahead of time on
@@ -28,6 +29,7 @@ export interface Inquiry {
 
 /** What one limit says. */
 export interface LimitDecision {
+  /** The limit that is meant. */
   readonly limit: Limit;
   /** Whether it stands in the way. A shadow plan may say no without denying the chain. */
   readonly admits: boolean;
@@ -60,7 +62,12 @@ export interface Decision {
 /** Something to be given back. Nothing is ever created by giving back: what is forgotten is full. */
 export type Return =
   /** Tokens that were spent for nothing, by the cost of each limit. */
-  | { readonly kind: 'refund'; readonly limits: readonly Limit[] }
+  | {
+      readonly kind: 'refund';
+      readonly limits: readonly Limit[];
+      /** As in the decision that spent them, where it is known: they come back where they were. */
+      readonly failure?: FailurePolicy | undefined;
+    }
   /** The slots held under one lease. */
   | { readonly kind: 'release'; readonly limits: readonly Limit[]; readonly leaseId: string }
   /** A reservation that will not be used, slots included. */
@@ -68,7 +75,9 @@ export type Return =
 
 /** Slots held under one id. */
 export interface HeldLease {
+  /** Names the slots, in all processes. */
   readonly leaseId: string;
+  /** What lent the slots. */
   readonly limits: readonly Limit[];
 }
 
@@ -92,7 +101,7 @@ export abstract class LimitStore {
    */
   abstract giveBack(returned: Return): Awaitable<boolean>;
 
-  /** Prolongs leases. Answers for each whether all of its slots were still held. */
+  /** Prolongs leases by their full length. Answers for each whether all of its slots were still held. */
   abstract renew(leases: readonly HeldLease[]): Awaitable<readonly boolean[]>;
 
   /** Forgets limits, as if nothing had ever been spent. */
@@ -108,8 +117,11 @@ export abstract class LimitStore {
     throw withoutGates();
   }
 
-  /** Tells about every change of a gate, also by other processes, until it is closed. */
-  watchGates(_listener: GateListener): GateWatch {
+  /**
+   * Tells about every change of a gate, also by other processes, until it is closed. Calls `onLive`
+   * whenever changes by others begin to be heard: those before may have been missed.
+   */
+  watchGates(_listener: GateListener, _onLive?: () => void): GateWatch {
     throw withoutGates();
   }
 

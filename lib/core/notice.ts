@@ -2,6 +2,7 @@
 export interface Notice {
   /** Grows with every change; 0 when there is none. */
   readonly version: number;
+  /** What it says. */
   readonly text: string;
 }
 

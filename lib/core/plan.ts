@@ -1,3 +1,5 @@
+import type { Rate } from './rate.js';
+
 /** A plan that spends tokens: bursts up to the capacity, refilled steadily. The default kind. */
 export interface TokenBucketDefinition extends PlanModifiers {
   /** Told by its fields; need not be written. */
@@ -48,11 +50,6 @@ export interface PlanModifiers {
 /** What happens while the store does not answer. */
 export type FailurePolicy = 'open' | 'closed' | 'local';
 
-/**
- * A rate in words, such as `'100/minute'` or `'5/10s'`: a token bucket that holds one period's worth.
- */
-export type Rate = `${number}/${string}`;
-
 /** A plan as it is written in the options. */
 export type PlanDefinition =
   Rate | TokenBucketDefinition | SlidingWindowDefinition | ConcurrencyDefinition;
@@ -66,6 +63,7 @@ interface PlanBase {
   readonly quota: number;
   /** Milliseconds in which the quota is restored; 0 for concurrency, where time restores nothing. */
   readonly windowMs: number;
+  /** Whether its no is only reported. */
   readonly shadow: boolean;
   /** Undefined: that of the module. */
   readonly onStoreFailure: FailurePolicy | undefined;
@@ -74,19 +72,23 @@ interface PlanBase {
 /** A checked token bucket. `refill` tokens come back every `periodUs`: two numbers keep it exact. */
 export interface TokenBucketPlan extends PlanBase {
   readonly kind: 'token-bucket';
+  /** Tokens that come back in one period. */
   readonly refill: number;
+  /** Length of the period in microseconds. */
   readonly periodUs: number;
 }
 
 /** A checked sliding window. */
 export interface SlidingWindowPlan extends PlanBase {
   readonly kind: 'sliding-window';
+  /** Length of the window in microseconds. */
   readonly windowUs: number;
 }
 
 /** A checked concurrency cap. */
 export interface ConcurrencyPlan extends PlanBase {
   readonly kind: 'concurrency';
+  /** Microseconds after which the slot of a holder that died comes back. */
   readonly leaseUs: number;
 }
 

@@ -57,7 +57,7 @@ export class RateLimitResult {
   readonly remainingTokens: number;
   /** Whole milliseconds after which the same request is allowed if nobody else spends; null never. */
   readonly retryAfterMs: number | null;
-  /** Why. */
+  /** Why it was allowed or denied. */
   readonly reason: RateLimitReason;
   readonly #decided: readonly LimitDecision[];
   #limits: readonly LimitStatus[] | undefined;
@@ -78,6 +78,7 @@ export class RateLimitResult {
     return (this.#limits ??= this.#decided.map(statusOf));
   }
 
+  /** The result as logs and answers show it. */
   toJSON(): Record<string, unknown> {
     const { allowed, remainingTokens, retryAfterMs, reason, limits } = this;
     return { allowed, remainingTokens, retryAfterMs, reason, limits };

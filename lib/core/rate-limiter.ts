@@ -12,6 +12,7 @@ import { DENY_ALL, UNLIMITED } from './plan.js';
 import { PlanBook } from './plan-book.js';
 import type { PlanRegistry } from './plan-registry.js';
 import { denialOf, RateLimitResult } from './rate-limit-result.js';
+import type { PlanOrRate } from './register.js';
 import { Reservation } from './reservation.js';
 
 /**
@@ -19,10 +20,16 @@ import { Reservation } from './reservation.js';
  * own where they differ from those of the rest of the chain.
  */
 export type PlanReference =
-  string | { readonly plan: string; readonly key?: string; readonly tokens?: number };
+  PlanOrRate | { readonly plan: PlanOrRate; readonly key?: string; readonly tokens?: number };
 
 /** One plan or a chain of them. */
 export type PlanChain = PlanReference | readonly PlanReference[];
+
+/** A plan whose name is checked when it is looked up. */
+export type UncheckedReference =
+  string | { readonly plan: string; readonly key?: string; readonly tokens?: number };
+
+type UncheckedChain = UncheckedReference | readonly UncheckedReference[];
 
 /** How far ahead to book. */
 export interface ReserveOptions {
@@ -58,6 +65,9 @@ interface Chain extends Inquiry {
 
 const NO_LEASE = '';
 
+/** Where every plan of a chain has a key of its own. */
+const NO_KEY = '';
+
 /** What is decided when nothing limits. */
 const UNLIMITED_DECISION: Decision = { allowed: true, waitUs: 0, atUs: 0, limits: [] };
 
@@ -71,6 +81,7 @@ export class RateLimiter {
   readonly #newLeaseId: () => string;
   readonly #ties: LeaseTies;
 
+  /** @internal Made by the module. */
   constructor(parts: RateLimiterParts) {
     this.#plans = new PlanBook(parts.registry);
     this.#store = parts.store;
@@ -99,8 +110,11 @@ export class RateLimiter {
     return this.acquireNow(key, plans, tokens);
   }
 
-  /** `acquire` that answers without a promise where the registry and the store do. */
-  acquireNow(key: string, plans: PlanChain, tokens: number): Awaitable<Lease> {
+  /**
+   * Does as `acquire`, without a promise where the registry and the store need none.
+   * @internal
+   */
+  acquireNow(key: string, plans: UncheckedChain, tokens: number): Awaitable<Lease> {
     const building = this.#chain(key, plans, tokens);
     return isPending(building) ? building.then((chain) => this.#lend(chain)) : this.#lend(building);
   }
@@ -128,6 +142,15 @@ export class RateLimiter {
     if (limits.length > 0) await this.#store.giveBack({ kind: 'refund', limits });
   }
 
+  /**
+   * Gives back what a lease was charged for these plans, as far as it was and is not settled.
+   * @internal
+   */
+  async refundCharge(lease: Lease, plans: readonly UncheckedReference[]): Promise<void> {
+    const { limits } = await this.#chain(NO_KEY, plans, 1);
+    await lease.refund(limits);
+  }
+
   /** Forgets what the key has spent in these plans. */
   async reset(key: string, plans: PlanChain): Promise<void> {
     const { limits } = await this.#chain(key, plans, 1);
@@ -146,7 +169,7 @@ export class RateLimiter {
     return new Lease(decision, heldBy(decision, leaseId), this.#ties);
   }
 
-  #chain(key: string, plans: PlanChain, tokens: number): Awaitable<Chain> {
+  #chain(key: string, plans: UncheckedChain, tokens: number): Awaitable<Chain> {
     const chain: Chain = {
       limits: [],
       closed: undefined,
@@ -163,7 +186,12 @@ export class RateLimiter {
     return chain;
   }
 
-  #link(chain: Chain, reference: PlanReference, key: string, tokens: number): Awaitable<Chain> {
+  #link(
+    chain: Chain,
+    reference: UncheckedReference,
+    key: string,
+    tokens: number,
+  ): Awaitable<Chain> {
     const named = typeof reference === 'string';
     const plan = this.#plans.find(named ? reference : reference.plan);
     const ownKey = named ? key : (reference.key ?? key);
@@ -176,7 +204,7 @@ export class RateLimiter {
   /** The rest of a chain whose plans have to be waited for. */
   async #linkRest(
     linking: Promise<Chain>,
-    rest: readonly PlanReference[],
+    rest: readonly UncheckedReference[],
     key: string,
     tokens: number,
   ): Promise<Chain> {
@@ -230,7 +258,7 @@ function mergeLimit(limits: Limit[], limit: Limit): void {
   limits.push(limit);
 }
 
-function isList(plans: PlanChain): plans is readonly PlanReference[] {
+function isList(plans: UncheckedChain): plans is readonly UncheckedReference[] {
   return Array.isArray(plans);
 }
 

@@ -13,6 +13,7 @@ export class Reservation extends Lease {
   readonly #leaseId: string;
   readonly #ties: LeaseTies;
 
+  /** @internal Made by the limiter. */
   constructor(decision: Decision, leaseId: string, held: HeldLease | undefined, ties: LeaseTies) {
     super(decision, held, ties);
     this.#booked = decision.allowed ? decision : undefined;
@@ -25,8 +26,9 @@ export class Reservation extends Lease {
   async cancel(): Promise<void> {
     const decision = this.#booked;
     this.#booked = undefined;
+    // Tokens that were settled are accounted for; slots come back all the same.
+    if (!decision || !this.closeBill()) return this.release();
     this.letGo();
-    if (!decision) return;
     await this.#ties.store.giveBack({ kind: 'cancel', decision, leaseId: this.#leaseId });
   }
 }

@@ -38,8 +38,8 @@ export abstract class StoreAround extends LimitStore {
     return this.store.lookAtGate(gate);
   }
 
-  override watchGates(listener: GateListener): GateWatch {
-    return this.store.watchGates(listener);
+  override watchGates(listener: GateListener, onLive?: () => void): GateWatch {
+    return this.store.watchGates(listener, onLive);
   }
 
   override readNotice(name: string): Awaitable<Notice> {

@@ -7,8 +7,11 @@ import { routeIn } from './unknown-name.js';
 
 /** Where each effective value of a route came from. */
 export interface RouteExplanation {
+  /** The route that is explained. */
   readonly routeId: string;
+  /** The backend that it leads to. */
   readonly backend: string;
+  /** Every limit of the route, with the level that set it. */
   readonly values: readonly {
     readonly level: Level;
     readonly limit: keyof LevelLimits;

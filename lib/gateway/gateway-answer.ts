@@ -15,8 +15,10 @@ export interface Visit extends Destination {
 
 /** What an answer hangs on. */
 export interface AnswerTies extends LeaseTies {
-  /** Called once, when the connection is over. */
+  /** Called when the connection is over. */
   readonly onClose?: ((answer: GatewayAnswer) => void) | undefined;
+  /** Called when the store has forgotten the connection although it is open. */
+  readonly onForgotten?: ((answer: GatewayAnswer) => Promise<void>) | undefined;
 }
 
 /** The answer of a gateway, and the connection that it opened: release it when that is over. */
@@ -24,7 +26,9 @@ export class GatewayAnswer extends Lease {
   /** Which limit said no, the first in the order of the levels; undefined when none did. */
   readonly denial: GatewayDenial | undefined;
   readonly #onClose: AnswerTies['onClose'];
+  readonly #onForgotten: AnswerTies['onForgotten'];
 
+  /** @internal Made by the limiter. */
   constructor(
     decision: Decision,
     denial: GatewayDenial | undefined,
@@ -34,11 +38,18 @@ export class GatewayAnswer extends Lease {
     super(decision, held, ties);
     this.denial = denial;
     this.#onClose = ties.onClose;
+    this.#onForgotten = ties.onForgotten;
   }
 
   override release(): Promise<void> {
     this.#onClose?.(this);
     return super.release();
+  }
+
+  /** A connection that is open counts, whatever the store has lost. */
+  override async lose(): Promise<void> {
+    await this.giveBack();
+    await this.#onForgotten?.(this);
   }
 
   /** Counts the connection by more limits; false when it is over, so that nothing will release them. */

@@ -28,7 +28,12 @@ export interface LevelLimits {
 
 /** A service behind the gateway. */
 export interface GatewayBackend {
+  /** What routes call it by. */
   readonly name: string;
+  /**
+   * What the backend can take, from all routes that lead to it.
+   * @default no limit
+   */
   readonly rateLimit?: LevelLimits;
 }
 
@@ -48,6 +53,10 @@ export interface GatewayRoute {
   readonly path?: string;
   /** The name of a backend. */
   readonly backend: string;
+  /**
+   * What the route allows.
+   * @default no limit
+   */
   readonly rateLimit?: LevelLimits;
 }
 
@@ -58,8 +67,20 @@ export interface GatewayConfig {
    * @default 60000
    */
   readonly connectionLeaseMs?: number;
+  /**
+   * What the gateway as a whole allows.
+   * @default no limit
+   */
   readonly server?: { readonly rateLimit?: LevelLimits };
+  /**
+   * The services behind the gateway.
+   * @default []
+   */
   readonly backends?: readonly GatewayBackend[];
+  /**
+   * The ways to them; the most specific one that fits a request is taken.
+   * @default []
+   */
   readonly routes?: readonly GatewayRoute[];
 }
 

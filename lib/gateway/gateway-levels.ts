@@ -14,7 +14,9 @@ export type Resource = 'qps' | 'connections';
 
 /** What a limit is about: at which level, of what. */
 export interface LevelResource {
+  /** Where the limit stands. */
   readonly level: Level;
+  /** What is limited there. */
   readonly resource: Resource;
 }
 

@@ -18,7 +18,7 @@ import type { Level, LevelLimit, Resource } from './gateway-levels.js';
 import { limitFor, refusesAll, uncapped } from './gateway-levels.js';
 import type { Settings } from './gateway-settings.js';
 import { GatewaySettings } from './gateway-settings.js';
-import type { Prepared } from './gateway-state.js';
+import type { Destination, Prepared } from './gateway-state.js';
 import { GatewayState } from './gateway-state.js';
 import { backendUpdate, fromZero, routeUpdate, serverUpdate } from './gateway-updates.js';
 import { OpenConnections } from './open-connections.js';
@@ -33,11 +33,21 @@ export interface GatewayTarget {
    * @default the backend of the route
    */
   readonly backend?: string | undefined;
+  /** The address of the client. */
   readonly clientIp: string;
+}
+
+/** Where a request goes. */
+export interface GatewayMatch {
+  /** The id of the route. */
+  readonly routeId: string;
+  /** The name of its backend. */
+  readonly backend: string;
 }
 
 /** What is used of a level at the moment; undefined where nothing is limited, and so not counted. */
 export interface LevelUse {
+  /** Requests in the last second. */
   readonly qps: number | undefined;
   /** More than the limit after that was lowered, until enough have ended. */
   readonly connections: number | undefined;
@@ -45,6 +55,7 @@ export interface LevelUse {
 
 /** A change of limits while running. */
 export interface GatewayChange {
+  /** Where the limits changed. */
   readonly level: 'server' | 'backend' | 'route';
   /** The name of the backend or the id of the route; '' for the server. */
   readonly id: string;
@@ -56,12 +67,18 @@ export interface GatewayChange {
 
 /** What happens, by the name of the event. */
 export interface GatewayEvents {
+  /** Limits were changed, by this process or another. */
   change: [GatewayChange];
 }
 
 /** What a gateway hangs on. */
 export interface GatewayTies extends LeaseTies {
   readonly newLeaseId: () => string;
+  /**
+   * One way to write the address of each client.
+   * @default as it is given
+   */
+  readonly keyOfClient?: (clientIp: string) => string;
 }
 
 /** How often those are looked for that were opened while others were counted. */
@@ -79,8 +96,10 @@ export class GatewayLimiter {
   readonly #settings: GatewaySettings;
   readonly #open: OpenConnections;
   readonly #answerTies: AnswerTies;
+  readonly #keyOfClient: (clientIp: string) => string;
   #state: GatewayState;
 
+  /** @internal Made by the module. */
   constructor(
     config: CheckedGateway,
     private readonly ties: GatewayTies,
@@ -88,7 +107,12 @@ export class GatewayLimiter {
     this.#state = new GatewayState(config, NO_OVERRIDES.epochs);
     this.#settings = new GatewaySettings(config, ties.store, (settings) => this.#apply(settings));
     this.#open = new OpenConnections(ties.store, ties.newLeaseId);
-    this.#answerTies = { ...ties, onClose: this.#open.remove };
+    this.#keyOfClient = ties.keyOfClient ?? ((clientIp) => clientIp);
+    this.#answerTies = {
+      ...ties,
+      onClose: this.#open.remove,
+      onForgotten: async (answer) => this.#open.countOne(answer, this.#state),
+    };
   }
 
   /** Takes over what was changed in other processes, from now on. */
@@ -101,9 +125,10 @@ export class GatewayLimiter {
     this.#settings.stop();
   }
 
-  /** The route of a request; undefined when it is on none. */
-  match(host: string | undefined, path: string): string | undefined {
-    return this.#state.match(host, path)?.id;
+  /** The route of a request and its backend; undefined when it is on none. */
+  match(host: string | undefined, path: string): GatewayMatch | undefined {
+    const route = this.#state.match(host, path);
+    return route && { routeId: route.id, backend: route.backend };
   }
 
   /**
@@ -132,7 +157,7 @@ export class GatewayLimiter {
   /** What is used of a level; `id` is a route, a backend or the address of a client. */
   async current(level: Level, id = '', routeId?: string): Promise<LevelUse> {
     const prepared = preparedIn(this.#state, level, id, routeId);
-    const client = level === 'client' ? id : '';
+    const client = level === 'client' ? this.#keyOfClient(id) : '';
     return {
       qps: await this.#used(prepared, level, 'qps', client),
       connections: await this.#used(prepared, level, 'connections', client),
@@ -174,14 +199,17 @@ export class GatewayLimiter {
     await this.#settings.update(fromZero('clients'));
   }
 
-  /** Another configuration: levels whose limits differ in it count before what was changed running. */
+  /**
+   * Another configuration: levels whose limits differ in it count before what was changed running.
+   * @internal
+   */
   changeConfig(config: CheckedGateway): Promise<void> {
     return this.#settings.changeConfig(config);
   }
 
   #decide(target: GatewayTarget, what: Resource | 'limits'): Awaitable<GatewayAnswer> {
     const state = this.#state;
-    const visit = visitOf(target, state);
+    const visit = visitOf(target, state, this.#keyOfClient);
     const asked = state.preparedFor(visit)[what];
     const opens = what !== 'qps';
     const leaseId = opens ? this.ties.newLeaseId() : '';
@@ -192,7 +220,7 @@ export class GatewayLimiter {
     const refusing = asked.find(refusesAll);
     if (refusing) return this.#refuse(refusing, target.clientIp);
     if (asked.length === 0) return answer(NOTHING_LIMITS);
-    const limits = asked.map((limit) => limitFor(limit, target.clientIp));
+    const limits = asked.map((limit) => limitFor(limit, visit.clientIp));
     const deciding = this.ties.store.decide({ limits, mode: 'take', maxWaitUs: 0, leaseId });
     return isPending(deciding) ? deciding.then(answer) : answer(deciding);
   }
@@ -250,12 +278,20 @@ export class GatewayLimiter {
   }
 }
 
-function visitOf({ routeId, backend, clientIp }: GatewayTarget, state: GatewayState): Visit {
+function visitOf(
+  { routeId, backend, clientIp }: GatewayTarget,
+  state: GatewayState,
+  keyOfClient: (clientIp: string) => string,
+): Visit {
+  return { ...destinationIn(state, routeId, backend), clientIp: keyOfClient(clientIp) };
+}
+
+function destinationIn(state: GatewayState, routeId?: string, backend?: string): Destination {
   if (backend !== undefined && !state.config.backends.has(backend)) {
     throw unknown('backend', backend, state.config.backends.keys());
   }
-  if (routeId === undefined) return { routeId: '', backend: backend ?? '', clientIp };
-  return { routeId, backend: backend ?? routeIn(state, routeId).route.backend, clientIp };
+  if (routeId === undefined) return { routeId: '', backend: backend ?? '' };
+  return { routeId, backend: backend ?? routeIn(state, routeId).route.backend };
 }
 
 function isTightened(before: CompleteLimits, after: CompleteLimits): boolean {
@@ -270,8 +306,8 @@ function preparedIn(
   routeId: string | undefined,
 ): Prepared {
   if (level === 'route') return routeIn(state, id);
-  if (level === 'backend') return state.preparedFor(visitOf({ backend: id, clientIp: '' }, state));
-  return state.preparedFor(visitOf({ routeId, clientIp: '' }, state));
+  if (level === 'backend') return state.preparedFor(destinationIn(state, undefined, id));
+  return state.preparedFor(destinationIn(state, routeId));
 }
 
 function denialIn(

@@ -39,7 +39,7 @@ interface Verdict extends LimitDecision {
  */
 export class MemoryStore extends LimitStore {
   override readonly answersAtOnce = true;
-  readonly #counters: CounterCache;
+  #counters: CounterCache;
   readonly #clock: Clock;
   readonly #gates = new GateBook();
   readonly #notices = new NoticeBoard();
@@ -115,6 +115,11 @@ export class MemoryStore extends LimitStore {
 
   override reset(limits: readonly Limit[]): void {
     for (const limit of limits) this.#counters.delete(limit);
+  }
+
+  /** Forgets every limit. Gates and notices stay, for others have been told of them. */
+  clear(): void {
+    this.#counters = new CounterCache(this.#counters.maxEntries);
   }
 
   override changeGate(change: GateChange): GateState {

@@ -3,11 +3,13 @@ import type { Awaitable } from '../core/awaitable.js';
 import type { Phase } from '../core/keys/key-resolver.js';
 import type { KeySource } from '../core/keys/key-resolvers.js';
 import { phaseOf } from '../core/keys/key-resolvers.js';
+import type { PlanOrRate } from '../core/register.js';
 import type { MissingKeyPolicy } from './rate-limit-options.js';
+import type { RequestOutcome } from './request-outcome.js';
 
 /** A plan of a chain: its name or a rate, with a key or tokens of its own where they differ. */
 export type PlanLink =
-  string | { readonly plan: string; readonly key?: KeySource; readonly tokens?: number };
+  PlanOrRate | { readonly plan: PlanOrRate; readonly key?: KeySource; readonly tokens?: number };
 
 /** The plans of a chain. */
 export type PlanLinks = PlanLink | readonly PlanLink[];
@@ -18,6 +20,9 @@ export type RequestFunction<T> = (
   request: any,
   context: ExecutionContext,
 ) => Awaitable<T>;
+
+/** Tells from how a request ended whether it gets its tokens back. */
+export type RefundCondition = (outcome: RequestOutcome) => Awaitable<boolean>;
 
 /** What one `@RateLimit` asks for: one chain, decided as one. */
 export interface ChainOptions {
@@ -51,6 +56,12 @@ export interface ChainOptions {
    * @default that of the module
    */
   readonly onMissingKey?: MissingKeyPolicy;
+  /**
+   * Gives the tokens back when it answers true, once the response is over: count failures only, for
+   * instance. Slots come back anyway.
+   * @default none: what was charged stays charged
+   */
+  readonly refundOn?: RefundCondition;
 }
 
 /** Plans that are written down, as a list; undefined when a function chooses them. */
@@ -65,12 +76,14 @@ export function toLinks(plans: PlanLinks): readonly PlanLink[] {
 }
 
 /**
- * Whether a chain can only be decided once the guards have run, as far as its own options tell.
- * A name from `keyResolvers` may turn out to be known on arrival.
+ * Whether a chain can only be decided once the guards have run, as far as its own options tell, or
+ * wants to know what the handler throws. A name from `keyResolvers` may turn out to be known on
+ * arrival.
  */
 export function mayNeedInterceptor(chain: ChainOptions): boolean {
   // What is not made of fields is told at start, where the handler can be named.
-  const { plan, key, tokens, phase } = (chain as ChainOptions | null) ?? {};
+  const { plan, key, tokens, phase, refundOn } = (chain as ChainOptions | null) ?? {};
+  if (refundOn !== undefined) return true;
   if (phase !== undefined) return phase === 'interceptor';
   if (typeof plan === 'function' || typeof tokens === 'function') return true;
   const own = (linksOf(plan) ?? []).map((link) => (typeof link === 'string' ? 'ip' : link?.key));

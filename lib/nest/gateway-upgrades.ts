@@ -1,16 +1,15 @@
 import type { IncomingMessage, Server } from 'node:http';
+import { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { OnApplicationBootstrap } from '@nestjs/common';
-import { Inject, Injectable } from '@nestjs/common';
+import { HttpException, Inject, Injectable, InternalServerErrorException } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { RequestSource } from '../core/keys/key-resolver.js';
 import type { GatewayAnswer } from '../gateway/gateway-answer.js';
-import { GatewayLimiter } from '../gateway/gateway-limiter.js';
-import { GatewayClients } from './gateway-clients.js';
-import { retryAfterSeconds } from './rate-limit-exceeded.exception.js';
+import { GatewayDoor } from './gateway-door.js';
 import type { CheckedOptions } from './rate-limit-options.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
 import { reportLostRelease } from './release-when-done.js';
+import { upgradeRequest } from './upgrade-request.js';
 
 /**
  * Keeps connections that leave HTTP, as WebSockets do, to the limits: no middleware sees them. They
@@ -19,8 +18,7 @@ import { reportLostRelease } from './release-when-done.js';
 @Injectable()
 export class GatewayUpgrades implements OnApplicationBootstrap {
   constructor(
-    private readonly gateway: GatewayLimiter,
-    private readonly clients: GatewayClients,
+    private readonly door: GatewayDoor,
     private readonly adapterHost: HttpAdapterHost,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {}
@@ -36,43 +34,53 @@ export class GatewayUpgrades implements OnApplicationBootstrap {
     const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean;
     server.emit = (event: string, ...args: unknown[]): boolean => {
       if (event !== 'upgrade') return emit(event, ...args);
-      const [request, socket] = args as [IncomingMessage & RequestSource, Socket];
+      const [request, socket] = args as [IncomingMessage, Socket];
       void this.#admit(request, socket, () => emit(event, ...args));
       return true;
     };
   }
 
-  /** Undefined for a request that cannot be told where it goes. */
-  async #enter(request: IncomingMessage & RequestSource): Promise<GatewayAnswer | undefined> {
+  async #admit(request: IncomingMessage, socket: Socket, goOn: () => void): Promise<void> {
+    const ignore = () => undefined;
+    socket.on('error', ignore);
+    const connection = await this.#enter(request, socket);
+    if (!connection) return;
+    const release = () => void connection.release().catch(reportLostRelease);
+    // One that its client ended meanwhile tells nobody any more that it did: it would stay for good.
+    if (socket.destroyed || socket.readableEnded) {
+      socket.destroy();
+      release();
+      return;
+    }
+    socket.once('close', release);
+    socket.off('error', ignore);
+    goOn();
+  }
+
+  /** The connection, or undefined for one that was refused and told so. */
+  async #enter(request: IncomingMessage, socket: Socket): Promise<GatewayAnswer | undefined> {
+    const response = new ServerResponse(request);
     try {
-      return await this.gateway.enter(this.clients.targetOf(request));
-    } catch {
+      const framework: unknown = this.adapterHost.httpAdapter.getInstance();
+      return await this.door.enter(upgradeRequest(request, framework), response);
+    } catch (error) {
+      const refusal = error instanceof HttpException ? error : new InternalServerErrorException();
+      answer(response, refusal, socket);
       return undefined;
     }
   }
+}
 
-  async #admit(
-    request: IncomingMessage & RequestSource,
-    socket: Socket,
-    goOn: () => void,
-  ): Promise<void> {
-    const ignore = () => undefined;
-    socket.on('error', ignore);
-    const answer = await this.#enter(request);
-    socket.off('error', ignore);
-    if (answer === undefined) {
-      socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
-      return;
-    }
-    if (!answer.allowed) {
-      const seconds = retryAfterSeconds(answer);
-      const wait = seconds === undefined ? '' : `Retry-After: ${seconds}\r\n`;
-      socket.end(`HTTP/1.1 429 Too Many Requests\r\n${wait}Connection: close\r\n\r\n`);
-      return;
-    }
-    const release = () => void answer.release().catch(reportLostRelease);
-    if (socket.destroyed) return release();
-    socket.once('close', release);
-    goOn();
+/** Tells it as the framework would, which does not see the request. */
+function answer(response: ServerResponse, refusal: HttpException, socket: Socket): void {
+  const body = JSON.stringify(refusal.getResponse());
+  response.shouldKeepAlive = false;
+  response.statusCode = refusal.getStatus();
+  if (!response.hasHeader('Content-Type')) {
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
   }
+  response.assignSocket(socket);
+  // Does not wait for the client to hang up as well: nobody reads what it still sends.
+  response.once('finish', () => socket.destroySoon());
+  response.end(body);
 }

@@ -13,6 +13,12 @@ import type { SideTies } from './observed.js';
 
 const logger = new Logger('RateLimit');
 
+/** What the gateway side hangs on. */
+export interface GatewaySideTies extends SideTies {
+  /** One way to write the address of each client. */
+  readonly keyOfClient: (clientIp: string) => string;
+}
+
 /** The gateway side of an application, put together. */
 export class Gateway implements OnApplicationShutdown {
   readonly limiter: GatewayLimiter;
@@ -20,16 +26,16 @@ export class Gateway implements OnApplicationShutdown {
 
   private constructor(
     config: GatewayConfig,
-    private readonly ties: SideTies,
+    private readonly ties: GatewaySideTies,
   ) {
-    const { store, keeper } = ties;
-    const own = { store, keeper, newLeaseId: randomUUID };
+    const { store, keeper, keyOfClient } = ties;
+    const own = { store, keeper, keyOfClient, newLeaseId: randomUUID };
     this.limiter = new GatewayLimiter(checkGatewayConfig(config), own);
     this.limiter.events.on('change', (change) => this.#log(change));
   }
 
   /** Reads the configuration. A bad one keeps the application from starting. */
-  static async start(options: GatewayOptions | undefined, ties: SideTies): Promise<Gateway> {
+  static async start(options: GatewayOptions | undefined, ties: GatewaySideTies): Promise<Gateway> {
     if (options === undefined) return new Gateway({}, ties);
     if (!('file' in options)) return new Gateway(options, ties).#begin();
     const keepConfig = (error: Error) => keep(error, ties);

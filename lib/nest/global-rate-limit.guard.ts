@@ -13,7 +13,10 @@ import { RateLimitGuard } from './rate-limit.guard.js';
 export class GlobalRateLimitGuard implements CanActivate, OnModuleInit {
   #guard!: CanActivate;
 
-  constructor(private readonly moduleRef: ModuleRef) {}
+  constructor(private readonly moduleRef: ModuleRef) {
+    // Gateways and microservices take down the order of the guards before any hook is called.
+    this.#globalGuards()?.unshift(this);
+  }
 
   onModuleInit(): void {
     this.#guard = this.moduleRef.get(RateLimitGuard);
@@ -28,17 +31,21 @@ export class GlobalRateLimitGuard implements CanActivate, OnModuleInit {
    * their modules, and the root module, where authentication is often declared, comes first.
    */
   goFirst(): void {
-    const { container } = this.moduleRef as unknown as { container?: NestContainer };
-    const guards = container?.applicationConfig?.getGlobalGuards();
-    const position = guards?.indexOf(this) ?? -1;
-    if (!guards || position === -1) {
+    const guards = this.#globalGuards();
+    if (!guards) {
       new Logger('RateLimit').warn(
         'Cannot put the rate limit guard before other global guards. If one of them answers 401, ' +
           'requests that it refuses are not limited: list RateLimitModule before its module.',
       );
       return;
     }
-    guards.splice(position, 1);
-    guards.unshift(this);
+    // Nest has put it at its own place as well, and every request would pass it twice.
+    const others = guards.filter((guard) => guard !== this);
+    guards.splice(0, guards.length, this, ...others);
+  }
+
+  #globalGuards(): CanActivate[] | undefined {
+    const { container } = this.moduleRef as unknown as { container?: NestContainer };
+    return container?.applicationConfig?.getGlobalGuards();
   }
 }

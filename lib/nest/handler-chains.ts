@@ -8,7 +8,7 @@ import {
 } from '../core/errors.js';
 import type { KeyResolver, Phase } from '../core/keys/key-resolver.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
-import type { ChainOptions, PlanLink, RequestFunction } from './chain-options.js';
+import type { ChainOptions, PlanLink, RefundCondition, RequestFunction } from './chain-options.js';
 import { linksOf } from './chain-options.js';
 import { CHAINS_METADATA, SKIP_METADATA } from './metadata.js';
 import type { MissingKeyPolicy } from './rate-limit-options.js';
@@ -38,21 +38,37 @@ export interface ReadyChain {
   /** Stands before the key when each route has buckets of its own. */
   readonly routePrefix: string;
   readonly onMissingKey: MissingKeyPolicy | undefined;
+  readonly refundOn: RefundCondition | undefined;
 }
 
 /** The chains of one handler, by where they are enforced. */
 export interface HandlerChains {
   readonly guard: readonly ReadyChain[];
   readonly interceptor: readonly ReadyChain[];
+  /** Whether how a request ends may give it its tokens back. */
+  readonly refunds: boolean;
   /** What its last caller was told. */
   readonly headers: HeaderMemo;
 }
 
-const CHAIN_FIELDS = ['plan', 'key', 'tokens', 'phase', 'scope', 'onMissingKey'] as const;
+const CHAIN_FIELDS = [
+  'plan',
+  'key',
+  'tokens',
+  'phase',
+  'scope',
+  'onMissingKey',
+  'refundOn',
+] as const;
 const LINK_FIELDS = ['plan', 'key', 'tokens'] as const;
 const PHASES: readonly unknown[] = [undefined, 'guard', 'interceptor'];
 const SCOPES: readonly unknown[] = [undefined, 'shared', 'route'];
-const NONE: HandlerChains = { guard: [], interceptor: [], headers: new HeaderMemo() };
+const NONE: HandlerChains = {
+  guard: [],
+  interceptor: [],
+  refunds: false,
+  headers: new HeaderMemo(),
+};
 
 /** Reads the decorators of handlers, each once. */
 @Injectable()
@@ -83,6 +99,7 @@ export class HandlerChainsReader {
         : {
             guard: chains.filter(({ phase }) => phase === 'guard'),
             interceptor: chains.filter(({ phase }) => phase === 'interceptor'),
+            refunds: chains.some(({ refundOn }) => refundOn !== undefined),
             headers: new HeaderMemo(),
           };
     this.#remember(controller, handler, read);
@@ -111,7 +128,7 @@ export class HandlerChainsReader {
 
   #checked(chain: ChainOptions, controller: Type, handler: Function): ReadyChain {
     checkChain(chain);
-    const { plan, key = 'ip', tokens = 1, scope, onMissingKey } = chain;
+    const { plan, key = 'ip', tokens = 1, scope, onMissingKey, refundOn } = chain;
     const resolver = this.resolvers.from(key);
     const links = linksOf(plan)?.map((link) => this.link(link, resolver));
     if (links?.length === 0) throw new InvalidOptionError('plan', 'one plan or more', plan);
@@ -129,6 +146,7 @@ export class HandlerChainsReader {
       tokens,
       routePrefix: scope === 'route' ? `route:${this.#routeId(controller, handler)}:` : '',
       onMissingKey,
+      refundOn,
     };
   }
 
@@ -147,6 +165,14 @@ export class HandlerChainsReader {
     const byController = this.#read.get(handler) ?? new Map<Type, HandlerChains>();
     this.#read.set(handler, byController.set(controller, chains));
   }
+}
+
+/** Whether a handler is limited at all, by its own decorators or those of its class. */
+export function isLimited(controller: Type, handler: Function): boolean {
+  const isDecorated = [controller, handler].some((one) =>
+    Reflect.hasMetadata(CHAINS_METADATA, one),
+  );
+  return isDecorated && !isSkipped(controller, handler);
 }
 
 /** Says in which handler a mistake is. */
@@ -192,7 +218,7 @@ function checkChain(chain: ChainOptions): void {
     throw new InvalidOptionError('@RateLimit()', 'given a plan, a list of plans or fields', chain);
   }
   checkFields(chain, CHAIN_FIELDS);
-  const { tokens, phase, scope, onMissingKey } = chain;
+  const { tokens, phase, scope, onMissingKey, refundOn } = chain;
   if (typeof tokens !== 'function') checkTokens(tokens ?? 1);
   if (!PHASES.includes(phase)) {
     throw new InvalidOptionError('phase', '"guard" or "interceptor"', phase);
@@ -200,6 +226,9 @@ function checkChain(chain: ChainOptions): void {
   if (!SCOPES.includes(scope)) throw new InvalidOptionError('scope', '"shared" or "route"', scope);
   if (onMissingKey !== undefined && !isMissingKeyPolicy(onMissingKey)) {
     throw new InvalidOptionError('onMissingKey', '"ip", "deny" or "skip"', onMissingKey);
+  }
+  if (refundOn !== undefined && typeof refundOn !== 'function') {
+    throw new InvalidOptionError('refundOn', 'a function of the outcome', refundOn);
   }
 }
 

@@ -65,7 +65,7 @@ export class TimedLeaseKeeper implements LeaseKeeper, OnApplicationShutdown {
     this.#renewing = true;
     try {
       const alive = await this.store.renew(leases.map(({ held }) => held!));
-      await Promise.all(leases.filter((_, i) => !alive[i]).map((lease) => lease.release()));
+      await Promise.all(leases.filter((_, i) => !alive[i]).map((lease) => lease.lose()));
     } catch (error) {
       // The next round tries again; a lease that is not renewed in time ends, as it is meant to.
       this.#logger.warn(`Leases could not be renewed: ${(error as Error).message}`);

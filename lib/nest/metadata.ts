@@ -2,3 +2,5 @@
 export const CHAINS_METADATA = 'nestjs-floodgate:chains';
 /** Whether a handler or a class is left out. */
 export const SKIP_METADATA = 'nestjs-floodgate:skip';
+/** Whether a method is a `handleConnection` whose connections are limited. */
+export const CONNECTION_METADATA = 'nestjs-floodgate:connection';

@@ -8,14 +8,20 @@ import { checkThrottleRule } from '../outbound/throttle-rule.js';
 
 /** What your own calls to others are kept to. */
 export interface OutboundOptions extends OutboundRulesOptions {
-  /** A JSON file with more rules, which count before those in the code. */
+  /**
+   * A JSON file with more rules, which count before those in the code.
+   * @default none
+   */
   readonly file?: string;
   /**
    * Whether the file is read again when it changes.
    * @default true
    */
   readonly watch?: boolean;
-  /** When to cool down after a domain pushed back, for domains that do not say. */
+  /**
+   * When to cool down after a domain pushed back, for domains that do not say.
+   * @default {}: the defaults of its fields
+   */
   readonly throttle?: ThrottleRule;
   /**
    * What happens while Redis does not answer: keep to the limits in this process alone (`local`), let
@@ -38,7 +44,10 @@ export interface OutboundOptions extends OutboundRulesOptions {
    * @default 3_600_000
    */
   readonly idleMs?: number;
-  /** Tells blocks that are not told by default, from what came back. */
+  /**
+   * Tells blocks that are not told by default, from what came back.
+   * @default []
+   */
   readonly classifiers?: readonly Classifier[];
   /**
    * Pauses when a domain says that nothing is left (`RateLimit`, `X-RateLimit-*`), before it blocks.

@@ -39,7 +39,11 @@ export class Outbound implements OnApplicationShutdown {
     this.#watch = new LateGateWatch(store);
     this.#book = new DomainBook(
       this.#rulesWith({}),
-      { store, keeper, watch: this.#watch, ticker: new SystemTicker(), newLeaseId: randomUUID },
+      {
+        ...{ store, keeper, watch: this.#watch, ticker: new SystemTicker() },
+        newLeaseId: randomUUID,
+        onShut: (name, shut) => this.throttler.hearShut(name, shut),
+      },
       { throttle, onStoreFailure, maxDomains, idleMs },
     );
     this.throttler = new AdaptiveThrottler(this.#book, store);
@@ -58,10 +62,13 @@ export class Outbound implements OnApplicationShutdown {
       ...(observation && { listener: observation.outbound }),
     });
     this.#observeCooldowns();
-    this.#watch.listen((key, state) => {
-      const domain = this.#book.find(key);
-      if (domain) throttler.hear(domain, state);
-    });
+    this.#watch.listen(
+      (key, state) => {
+        const domain = this.#book.find(key);
+        if (domain) throttler.hear(domain, state);
+      },
+      () => void throttler.catchUp(),
+    );
   }
 
   /** What is going on, rule by rule. */

@@ -20,7 +20,9 @@ export class RateLimitExceededException extends HttpException {
 }
 
 /** Whole seconds for `Retry-After`, at least 1; undefined when waiting does not help. */
-export function retryAfterSeconds({ retryAfterMs }: RateLimitResult): number | undefined {
+export function retryAfterSeconds({
+  retryAfterMs,
+}: Pick<RateLimitResult, 'retryAfterMs'>): number | undefined {
   return retryAfterMs === null ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1_000));
 }
 

@@ -74,8 +74,11 @@ export interface Telling {
   readonly set: SetHeader;
 }
 
+/** What there is to tell. */
+export type ToldResult = Pick<RateLimitResult, 'allowed' | 'retryAfterMs' | 'limits'>;
+
 /** Tells the caller its limits, and what is left of them. Shadow plans are nobody's business. */
-export function writeHeaders(result: RateLimitResult, told: ToldHeaders, telling: Telling): void {
+export function writeHeaders(result: ToldResult, told: ToldHeaders, telling: Telling): void {
   const { style, set } = telling;
   if (style === 'draft-11') writeDraft(result.limits, told, telling);
   if (style === 'legacy') writeLegacy(result, told, set);
@@ -144,11 +147,7 @@ function effectiveWindowMs(limit: LimitStatus): number {
 }
 
 /** One plan's worth: the plan that said no and takes longest, or the one with the fewest left. */
-function writeLegacy(
-  { allowed, limits }: RateLimitResult,
-  told: ToldHeaders,
-  set: SetHeader,
-): void {
+function writeLegacy({ allowed, limits }: ToldResult, told: ToldHeaders, set: SetHeader): void {
   const binding = limits
     .filter(({ shadow, denied }) => !shadow && (allowed || denied))
     .reduce<LimitStatus | undefined>(tighter, undefined);

@@ -18,6 +18,16 @@ export type MissingKeyPolicy = 'ip' | 'deny' | 'skip';
 /** Which headers tell callers about their limits. */
 export type HeaderStyle = 'draft-11' | 'legacy' | false;
 
+/** How GraphQL operations are limited. */
+export interface GraphqlOptions {
+  /**
+   * `operation`: an operation pays each limit once, however many of its fields ask for it. `field`:
+   * every field that runs is charged, aliases too.
+   * @default 'operation'
+   */
+  readonly countBy?: 'operation' | 'field';
+}
+
 /** Options of `RateLimitModule.forRoot()`. All of them may be left out. */
 export interface RateLimitOptions {
   /**
@@ -25,11 +35,15 @@ export interface RateLimitOptions {
    * @default { default: planFromEnv() }
    */
   readonly plans?: Readonly<Record<string, PlanDefinition>>;
-  /** Where plans come from that `plans` does not name: a database, for instance. */
+  /**
+   * Where plans come from that `plans` does not name: a database, for instance.
+   * @default none
+   */
   readonly registry?: PlanRegistry;
   /**
    * Shares limits between processes: a URL, options of ioredis (sentinels too), nodes of a cluster, or
    * an ioredis client, whose configuration is then used for a connection of our own.
+   * @default none: this process alone
    */
   readonly redis?: RedisSource;
   /**
@@ -73,7 +87,10 @@ export interface RateLimitOptions {
    * @default 100_000
    */
   readonly maxLimits?: number;
-  /** More key resolvers, by the name to be used as `key`. */
+  /**
+   * More key resolvers, by the name to be used as `key`.
+   * @default {}
+   */
   readonly keyResolvers?: Readonly<Record<string, KeySource>>;
   /**
    * What to do without a key: count by address, answer 403, or do not limit.
@@ -85,7 +102,10 @@ export interface RateLimitOptions {
    * @default 64
    */
   readonly ipv6PrefixBits?: number;
-  /** Keys the hash that stands for the value of a header, so that it cannot be guessed. */
+  /**
+   * Keys the hash that stands for the value of a header, so that it cannot be guessed.
+   * @default none
+   */
   readonly keySecret?: string;
   /**
    * `RateLimit` and `RateLimit-Policy` as in draft-ietf-httpapi-ratelimit-headers-11, the older
@@ -98,9 +118,26 @@ export interface RateLimitOptions {
    * @default false
    */
   readonly problemDetails?: boolean;
-  /** What your own calls to others are kept to. */
+  /**
+   * Warns, once each, of what looks wrong around the application: proxies that are not trusted, or
+   * too much, and processes that count alone.
+   * @default true
+   */
+  readonly diagnostics?: boolean;
+  /**
+   * How GraphQL operations are limited.
+   * @default { countBy: 'operation' }
+   */
+  readonly graphql?: GraphqlOptions;
+  /**
+   * What your own calls to others are kept to.
+   * @default {}
+   */
   readonly outbound?: OutboundOptions;
-  /** What requests on their way to other services are kept to: a configuration, or its file. */
+  /**
+   * What requests on their way to other services are kept to: a configuration, or its file.
+   * @default none: nothing is limited
+   */
   readonly gateway?: GatewayOptions;
 }
 
@@ -116,16 +153,19 @@ export type CheckedOptions = RateLimitOptions &
       | 'ipv6PrefixBits'
       | 'headers'
       | 'problemDetails'
+      | 'graphql'
       | 'keyPrefix'
       | 'deadlineMs'
       | 'onStoreFailure'
       | 'localShare'
       | 'denyCache'
+      | 'diagnostics'
     >
   >;
 
 /** Makes the options, for `forRootAsync({ useClass })`. */
 export interface RateLimitOptionsFactory {
+  /** What `forRoot` would have been given. */
   createRateLimitOptions(): Promise<RateLimitOptions> | RateLimitOptions;
 }
 
@@ -164,6 +204,8 @@ const CHECKS: {
     '"draft-11", "legacy" or false',
   ],
   problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
+  diagnostics: [(value) => typeof value === 'boolean', 'true or false'],
+  graphql: [isGraphqlOptions, '{ countBy: "operation" } or { countBy: "field" }'],
   outbound: [isRecord, 'an object of outbound options'],
   gateway: [isRecord, 'the configuration of a gateway, or { file }'],
 };
@@ -181,11 +223,13 @@ export function checkOptions(options: RateLimitOptions): CheckedOptions {
     ipv6PrefixBits: DEFAULT_IPV6_PREFIX_BITS,
     headers: 'draft-11',
     problemDetails: false,
+    graphql: { countBy: 'operation' },
     keyPrefix: DEFAULT_KEY_PREFIX,
     deadlineMs: 50,
     onStoreFailure: 'open',
     localShare: 1,
     denyCache: true,
+    diagnostics: true,
     ...(Object.fromEntries(given) as RateLimitOptions),
   };
 }
@@ -209,6 +253,12 @@ function checkOption(name: string, value: unknown): void {
     throw new RateLimitError('INVALID_OPTION', `Option "redis" must be ${expected}: ${mistake}`);
   }
   throw new InvalidOptionError(name, expected, name === 'keySecret' ? typeof value : value);
+}
+
+function isGraphqlOptions(value: unknown): boolean {
+  const { countBy, ...rest } = (value ?? {}) as GraphqlOptions;
+  const known = countBy === undefined || countBy === 'operation' || countBy === 'field';
+  return isRecord(value) && known && Object.keys(rest).length === 0;
 }
 
 function isRecord(value: unknown): boolean {

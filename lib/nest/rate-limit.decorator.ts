@@ -4,6 +4,7 @@ import { mayNeedInterceptor } from './chain-options.js';
 import { CHAINS_METADATA } from './metadata.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
+import { CONNECTION_HOOK, limitGateway } from './transports/limit-gateway.js';
 
 /**
  * Limits a handler, or every handler of a class. One decorator is one chain: every plan admits the
@@ -13,12 +14,19 @@ import { RateLimitInterceptor } from './rate-limit.interceptor.js';
  * @RateLimit('gold')
  * @RateLimit({ plan: ['gold', 'daily'], key: 'principal', tokens: 2 })
  * ```
+ *
+ * A handler may be a route, a message of a gateway or a microservice, or a field of GraphQL. On the
+ * `handleConnection` of a gateway it limits connections.
  */
 export function RateLimit(
   options: PlanLinks | ChainOptions = {},
 ): MethodDecorator & ClassDecorator {
   const chain: ChainOptions = isPlanLinks(options) ? { plan: options } : options;
   return (target: object, property?: string | symbol, descriptor?: PropertyDescriptor) => {
+    // Nest runs no guards when a client connects to a gateway.
+    if (descriptor && property === CONNECTION_HOOK) {
+      descriptor.value = limitGateway(target, descriptor.value as Function);
+    }
     const holder = (descriptor ? descriptor.value : target) as object;
     const below = (Reflect.getOwnMetadata(CHAINS_METADATA, holder) ?? []) as ChainOptions[];
     // Decorators run from the bottom up; the list reads from the top down.

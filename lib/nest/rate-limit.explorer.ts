@@ -1,21 +1,28 @@
 import type { OnModuleInit, Type } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { PATH_METADATA } from '@nestjs/common/constants.js';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../core/errors.js';
 import { PlanBook } from '../core/plan-book.js';
 import { PlanRegistry } from '../core/plan-registry.js';
 import type { ReadyChain } from './handler-chains.js';
 import { HandlerChainsReader, locate } from './handler-chains.js';
+import { CONNECTION_METADATA } from './metadata.js';
+import type { Transport } from './transports/transport.js';
+import { Transports } from './transports/transports.js';
 
 /** Checks every decorated handler at start, so that a misspelt plan does not boot. */
 @Injectable()
 export class RateLimitExplorer implements OnModuleInit {
   readonly #scanner = new MetadataScanner();
   readonly #plans: PlanBook;
+  /** Limited handlers by what the log calls them. */
+  readonly #found = new Map<string, number>();
 
   constructor(
     private readonly modules: ModulesContainer,
     private readonly chains: HandlerChainsReader,
+    private readonly transports: Transports,
     registry: PlanRegistry,
   ) {
     this.#plans = new PlanBook(registry);
@@ -25,6 +32,7 @@ export class RateLimitExplorer implements OnModuleInit {
     for (const controller of this.#classes()) {
       for (const handler of this.#handlersOf(controller)) await this.#check(controller, handler);
     }
+    this.#report();
   }
 
   #classes(): Set<Type> {
@@ -45,18 +53,23 @@ export class RateLimitExplorer implements OnModuleInit {
 
   async #check(controller: Type, handler: Function): Promise<void> {
     const { guard, interceptor } = this.chains.read(controller, handler);
-    for (const chain of [...guard, ...interceptor]) {
-      try {
-        await this.#checkPlans(chain);
-      } catch (error) {
-        throw error instanceof RateLimitError ? locate(error, controller, handler) : error;
-      }
+    const chains = [...guard, ...interceptor];
+    if (chains.length === 0) return;
+    const transport = this.transports.for(controller, handler);
+    try {
+      await transport?.prepare();
+      for (const chain of chains)
+        await this.#checkPlans(chain, isEndless(chain, transport, handler));
+    } catch (error) {
+      throw error instanceof RateLimitError ? locate(error, controller, handler) : error;
     }
+    this.#count(handler, transport);
   }
 
-  async #checkPlans({ links = [], tokens }: ReadyChain): Promise<void> {
+  async #checkPlans({ links = [], tokens }: ReadyChain, endless: boolean): Promise<void> {
     for (const link of links) {
       const plan = await this.#plans.find(link.plan);
+      if (endless && plan.kind === 'concurrency') throw endlessSlot(plan.name);
       const cost = link.tokens ?? (typeof tokens === 'number' ? tokens : 1);
       if (plan.quota <= 0 || plan.kind === 'concurrency' || cost <= plan.quota) continue;
       throw new RateLimitError(
@@ -66,4 +79,37 @@ export class RateLimitExplorer implements OnModuleInit {
       );
     }
   }
+
+  #count(handler: Function, transport: Transport | undefined): void {
+    const isRoute = Reflect.hasMetadata(PATH_METADATA, handler);
+    const name = isRoute ? 'HTTP route' : transport?.handlerNameOf(handler);
+    if (name !== undefined) this.#found.set(name, (this.#found.get(name) ?? 0) + 1);
+  }
+
+  /** One line that says what is covered, so that what is missing can be seen. */
+  #report(): void {
+    if (this.#found.size === 0) return;
+    const found = [...this.#found].map(
+      ([name, count]) => `${count} ${name}${count === 1 ? '' : 's'}`,
+    );
+    new Logger('RateLimit').log(`Limits cover ${found.join(', ')}.`);
+  }
+}
+
+/** Whether what the chain takes could not be given back: a guard does not see a message end. */
+function isEndless(
+  chain: ReadyChain,
+  transport: Transport | undefined,
+  handler: Function,
+): boolean {
+  const isConnection = Reflect.hasMetadata(CONNECTION_METADATA, handler);
+  return transport !== undefined && chain.phase === 'guard' && !isConnection;
+}
+
+function endlessSlot(plan: string): RateLimitError {
+  return new RateLimitError(
+    'INVALID_OPTION',
+    `plan "${plan}" lends slots, and only the interceptor sees where a message ends. ` +
+      `Write phase: 'interceptor'.`,
+  );
 }

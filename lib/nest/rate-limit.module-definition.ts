@@ -13,16 +13,16 @@ export interface RateLimitModuleExtras {
   readonly isGlobal?: boolean;
 }
 
-export const {
-  ConfigurableModuleClass,
-  MODULE_OPTIONS_TOKEN: RATE_LIMIT_OPTIONS,
-  OPTIONS_TYPE,
-  ASYNC_OPTIONS_TYPE,
-} = new ConfigurableModuleBuilder<RateLimitOptions>({ moduleName: 'RateLimit' })
+const definition = new ConfigurableModuleBuilder<RateLimitOptions>({ moduleName: 'RateLimit' })
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createRateLimitOptions')
-  .setExtras<RateLimitModuleExtras>({ isGlobal: true }, (definition, { isGlobal }) => ({
-    ...definition,
+  .setExtras<RateLimitModuleExtras>({ isGlobal: true }, (module, { isGlobal }) => ({
+    ...module,
     global: isGlobal ?? true,
   }))
   .build();
+
+export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } = definition;
+
+/** The token of the options as `forRoot` was given them, for providers that want to read them. */
+export const RATE_LIMIT_OPTIONS = definition.MODULE_OPTIONS_TOKEN;

@@ -20,10 +20,12 @@ import { RateLimitStats } from '../observe/rate-limit-stats.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
+import { ApiDocumentation } from './api-documentation.js';
 import { ApplicationSources } from './application-sources.js';
 import { createStore } from './create-store.js';
+import { Diagnostics } from './diagnostics.js';
 import { Gateway } from './gateway.js';
-import { GatewayClients } from './gateway-clients.js';
+import { GatewayDoor } from './gateway-door.js';
 import { GatewayUpgrades } from './gateway-upgrades.js';
 import { GatewayMiddleware } from './gateway.middleware.js';
 import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
@@ -34,6 +36,7 @@ import { newObservation, Observed } from './observed.js';
 import { Outbound } from './outbound.js';
 import { pathsOutsideGateway } from './outside-gateway.js';
 import { checkOutboundOptions } from './outbound-options.js';
+import { OutcomeRefunds } from './outcome-refunds.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import type { ASYNC_OPTIONS_TYPE, OPTIONS_TYPE } from './rate-limit.module-definition.js';
@@ -44,6 +47,13 @@ import {
 } from './rate-limit.module-definition.js';
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
+import { ConnectionLimiter } from './transports/connection.limiter.js';
+import { GraphqlHeaders } from './transports/graphql-headers.js';
+import { GraphqlTransport } from './transports/graphql.transport.js';
+import { RpcTransport } from './transports/rpc.transport.js';
+import { Transports } from './transports/transports.js';
+import { UpgradeHeaders } from './transports/upgrade-headers.js';
+import { WsTransport } from './transports/ws.transport.js';
 
 /**
  * Rate limiting for an application. Import it once, in the root module:
@@ -105,14 +115,23 @@ import { checkOptions } from './rate-limit-options.js';
       useFactory: ({ throttler }: Outbound) => throttler,
       inject: [Outbound],
     },
-    { provide: Gateway, useFactory: gatewayFor, inject: [CHECKED_OPTIONS, Observed] },
+    {
+      provide: Gateway,
+      useFactory: gatewayFor,
+      inject: [CHECKED_OPTIONS, Observed, KeyResolvers],
+    },
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
-    GatewayClients,
+    GatewayDoor,
     GatewayUpgrades,
     TimedLeaseKeeper,
     HandlerChainsReader,
+    OutcomeRefunds,
+    Diagnostics,
+    ...[UpgradeHeaders, WsTransport, RpcTransport, GraphqlHeaders, GraphqlTransport, Transports],
     RateLimitEnforcer,
+    ConnectionLimiter,
     RateLimitExplorer,
+    ApiDocumentation,
     GlobalRateLimitGuard,
     { provide: APP_GUARD, useExisting: GlobalRateLimitGuard },
   ],
@@ -122,6 +141,7 @@ import { checkOptions } from './rate-limit-options.js';
     InMemoryPlanRegistry,
     LimitStore,
     RateLimitEnforcer,
+    ConnectionLimiter,
     OutboundLimiter,
     AdaptiveThrottler,
     GatewayLimiter,
@@ -143,6 +163,7 @@ export class RateLimitModule
     return super.forRootAsync(options);
   }
 
+  /** @internal Made by the module. */
   constructor(
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
@@ -164,6 +185,7 @@ export class RateLimitModule
       .forRoutes('{*path}');
   }
 
+  /** Closes what the module opened: connections, files that are watched. */
   async onApplicationShutdown(): Promise<void> {
     this.stats.close();
     // Only what the module opened: a store that was passed in may serve others.
@@ -202,8 +224,14 @@ function observe(observation: Observation, store: LimitStore, keeper: TimedLease
   return new Observed(observation, store, keeper);
 }
 
-function gatewayFor({ gateway }: CheckedOptions, observed: Observed): Promise<Gateway> {
-  return Gateway.start(gateway, observed);
+function gatewayFor(
+  { gateway }: CheckedOptions,
+  { store, keeper, observation }: Observed,
+  resolvers: KeyResolvers,
+): Promise<Gateway> {
+  const addresses = resolvers.from('ip');
+  const keyOfClient = (ip: string) => (addresses.resolve({ ip }) as string | undefined) ?? ip;
+  return Gateway.start(gateway, { store, keeper, observation, keyOfClient });
 }
 
 function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Promise<Outbound> {

@@ -33,8 +33,10 @@ export interface DecidedLimit {
 
 /** A wait for a permit is over. Published on `nestjs-floodgate:wait`. */
 export interface WaitMessage {
-  /** The rule of the domain. */
+  /** The rule of the domain, or the plan in which a turn was booked. */
   readonly policy: string;
+  readonly direction: 'inbound' | 'outbound';
+  /** For a turn that was booked, what is to be waited. */
   readonly waitedMs: number;
   readonly result: 'acquired' | OutboundRefusal;
 }

@@ -8,6 +8,8 @@ import type { WaitMessage } from './channels.js';
 import type { OutboundStats, Totals } from './stats-snapshot.js';
 import { TimeRecord } from './time-stats.js';
 
+const OUT = { direction: 'outbound' } as const;
+
 /** What is counted under one rule. */
 export class RuleCounters {
   allowed = 0;
@@ -72,7 +74,7 @@ export class OutboundTally implements OutboundListener {
     if (isDelayed) this.totals.delayed++;
     else this.totals.allowed++;
     counters.waits.record(waitedMs);
-    if (this.topic.isHeard) this.topic.publish({ policy, waitedMs, result: 'acquired' });
+    if (this.topic.isHeard) this.topic.publish({ policy, ...OUT, waitedMs, result: 'acquired' });
   }
 
   onRefusal(policy: string, reason: OutboundRefusal, waitedMs: number): void {
@@ -81,7 +83,7 @@ export class OutboundTally implements OutboundListener {
     this.totals.denied++;
     if (reason === 'timeout') counters.timeouts.record(waitedMs);
     if (reason === 'canceled') counters.cancellations.record(waitedMs);
-    if (this.topic.isHeard) this.topic.publish({ policy, waitedMs, result: reason });
+    if (this.topic.isHeard) this.topic.publish({ policy, ...OUT, waitedMs, result: reason });
   }
 
   /** The counters of a rule. */

@@ -17,11 +17,12 @@ export class PolicyBook {
   readonly #plans = new Map<string, PolicyCounters>();
   /** Levels of a gateway, and rules of domains: a plan of a user may be called the same. */
   readonly #labels = new Map<string, PolicyCounters>();
-  readonly #recent: (PolicyCounters | undefined)[] = [];
+  /** The last ones, by their place in the chain. */
+  readonly recent: (PolicyCounters | undefined)[] = [];
 
   /** The counters of a limit; `place` is where it stands in its chain. */
   find(limit: Limit, place: number): PolicyCounters {
-    const recent = this.#recent[place];
+    const recent = this.recent[place];
     if (recent !== undefined && recent.plan === limit.plan && recent.label === limit.seenAs) {
       return recent;
     }
@@ -43,7 +44,7 @@ export class PolicyBook {
   clear(): void {
     this.#plans.clear();
     this.#labels.clear();
-    this.#recent.length = 0;
+    this.recent.length = 0;
   }
 
   #findByName(limit: Limit, place: number): PolicyCounters {
@@ -53,7 +54,7 @@ export class PolicyBook {
     if (counters === undefined) return this.#open(limit, names);
     if (counters.plan !== plan || counters.label !== label) counters.adopt(plan, label);
     // Chains are short; a long one must not fill the memory.
-    if (place < MAX_POLICIES) this.#recent[place] = counters;
+    if (place < MAX_POLICIES) this.recent[place] = counters;
     return counters;
   }
 

@@ -1,10 +1,14 @@
 import type { LimitLabel } from '../core/limit-store.js';
-import type { Plan } from '../core/plan.js';
+import type { FailurePolicy, Plan } from '../core/plan.js';
+import { DENY_ALL } from '../core/plan.js';
 import type { PolicyStats } from './stats-snapshot.js';
 import { TimeRecord } from './time-stats.js';
 
 /** How long the largest use is remembered at least. */
 const PEAK_MS = 10_000;
+
+/** The share of a quota that, when left, is called near the limit. */
+const NEAR_LIMIT_LEFT = 0.2;
 
 /** What is counted under one plan or level. Counting makes no garbage. */
 export class PolicyCounters {
@@ -19,8 +23,10 @@ export class PolicyCounters {
   failedClosed = 0;
   failedLocal = 0;
   refunds = 0;
+  /** What is left is worth a look only when it is no more than this. */
+  lookBelow = Number.POSITIVE_INFINITY;
   /** Since the peak was last moved on. */
-  fewestLeft = Number.POSITIVE_INFINITY;
+  #fewestLeft = Number.POSITIVE_INFINITY;
   #fewestLeftBefore = Number.POSITIVE_INFINITY;
   #peakSinceMs = 0;
   readonly waits = new TimeRecord();
@@ -32,12 +38,46 @@ export class PolicyCounters {
     public label: LimitLabel | undefined,
   ) {}
 
+  /** Looks at what an allowed request left of the quota. */
+  noteLeft(remaining: number): void {
+    const nearLimit = this.plan.quota * NEAR_LIMIT_LEFT;
+    if (remaining <= nearLimit) this.nearLimit++;
+    if (remaining < this.#fewestLeft) this.#fewestLeft = remaining;
+    // Most requests are neither near the limit nor nearer than another one was.
+    this.lookBelow = Math.max(nearLimit, this.#fewestLeft - 1);
+  }
+
+  noteDenial(fromCache: boolean): void {
+    this.denied++;
+    if (fromCache) this.fromDenyCache++;
+    if (this.plan.quota === DENY_ALL) this.deniedByZero++;
+  }
+
+  /** The store could not answer. What was decided in this process is counted as usual besides. */
+  noteFailure(failure: FailurePolicy): void {
+    if (failure === 'local') this.failedLocal++;
+    else if (failure === 'open') {
+      this.allowed++;
+      this.failedOpen++;
+    } else {
+      this.denied++;
+      this.failedClosed++;
+    }
+  }
+
+  /** A request was booked for later. */
+  noteWait(milliseconds: number): void {
+    this.delayed++;
+    this.waits.record(milliseconds);
+  }
+
   /** Another plan of the same name from now on: it was changed while running. */
   adopt(plan: Plan, label: LimitLabel | undefined): void {
     if (plan.quota !== this.plan.quota || plan.kind !== this.plan.kind) {
-      this.fewestLeft = Number.POSITIVE_INFINITY;
+      this.#fewestLeft = Number.POSITIVE_INFINITY;
       this.#fewestLeftBefore = Number.POSITIVE_INFINITY;
     }
+    this.lookBelow = Number.POSITIVE_INFINITY;
     this.plan = plan;
     this.label = label;
   }
@@ -70,11 +110,12 @@ export class PolicyCounters {
 
   /** Moved on by those who look, so that whoever counts need not look at a clock. */
   #peakUse(nowMs: number): number {
-    const fewest = Math.min(this.fewestLeft, this.#fewestLeftBefore);
+    const fewest = Math.min(this.#fewestLeft, this.#fewestLeftBefore);
     if (nowMs - this.#peakSinceMs >= PEAK_MS) {
       this.#peakSinceMs = nowMs;
-      this.#fewestLeftBefore = this.fewestLeft;
-      this.fewestLeft = Number.POSITIVE_INFINITY;
+      this.#fewestLeftBefore = this.#fewestLeft;
+      this.#fewestLeft = Number.POSITIVE_INFINITY;
+      this.lookBelow = Number.POSITIVE_INFINITY;
     }
     const { quota } = this.plan;
     if (fewest === Number.POSITIVE_INFINITY || quota <= 0) return 0;

@@ -54,6 +54,11 @@ export class RateLimitStats {
     this.#series = new SecondSeries({ read: () => tally.totals, ...ties });
   }
 
+  /** What remembers the limits. */
+  get storeKind(): StoreStats['kind'] {
+    return this.sources.store.kind;
+  }
+
   /** The counts of this moment, all of the same one. */
   snapshot(): RateLimitSnapshot {
     const { observation } = this.sources;

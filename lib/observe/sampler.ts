@@ -1,8 +1,8 @@
 /** Samples after which it is looked how long they took. */
 const SAMPLES = 256;
-/** So many samples are not taken faster: 4 000 a second cost nothing that could be measured. */
-const SHORTEST_MS = 64;
-const MAX_INTERVAL = 1_024;
+/** So many samples are not taken faster: 1 000 a second cost nothing that could be measured. */
+const SHORTEST_MS = 256;
+const MAX_INTERVAL = 8_192;
 
 /**
  * Chooses what is looked at more closely: everything while there is little, one in many under load.
@@ -11,7 +11,6 @@ const MAX_INTERVAL = 1_024;
 export class Sampler {
   /** How many each one that is chosen stands for. */
   weight = 1;
-  #left = 1;
   #samples = 0;
   #startedMs: number;
 
@@ -22,16 +21,11 @@ export class Sampler {
     this.#startedMs = nowMs();
   }
 
-  /** Whether this one is chosen; `weight` tells how many it stands for until `next` is called. */
-  get isDue(): boolean {
-    return --this.#left <= 0;
-  }
-
-  /** Draws how many are passed over. Called for every one that was chosen, after it was counted. */
-  next(): void {
+  /** How many to count until the next is chosen. Called once for every one that was chosen. */
+  next(): number {
     if (++this.#samples === SAMPLES) this.#adjust();
     // From 1 to twice the weight less 1: the weight on average.
-    this.#left = 1 + Math.floor(this.random() * (2 * this.weight - 1));
+    return 1 + Math.floor(this.random() * (2 * this.weight - 1));
   }
 
   #adjust(): void {

@@ -31,7 +31,7 @@ export interface Totals {
   /** May pass after a wait. */
   readonly delayed: number;
   readonly denied: number;
-  /** Those that may pass although a shadow plan said no. */
+  /** How often a shadow plan said no. */
   readonly shadowDenied: number;
   /** Those that were decided without the store, by what was done instead. */
   readonly failedOpen: number;
@@ -65,8 +65,10 @@ export interface PolicyStats {
   readonly shadowDenied: number;
   /** Those among the allowed that left a fifth of the quota or less. */
   readonly nearLimit: number;
+  /** Those among the allowed that the store did not answer, and those among the denied. */
   readonly failedOpen: number;
   readonly failedClosed: number;
+  /** Those among both that were decided in this process alone. */
   readonly failedLocal: number;
   /** How often tokens were given back. */
   readonly refunds: number;

@@ -1,14 +1,12 @@
-import type { Decision, Inquiry, LimitDecision, Limit } from '../core/limit-store.js';
-import { DENY_ALL } from '../core/plan.js';
+import type { Decision, Inquiry, Limit } from '../core/limit-store.js';
 import { DenialLog } from './denial-log.js';
 import { HeavyHitters } from './heavy-hitters.js';
 import { PolicyBook } from './policy-book.js';
 import type { PolicyCounters } from './policy-counters.js';
 import { Sampler } from './sampler.js';
+import type { Topic } from './topics.js';
+import type { WaitMessage } from './channels.js';
 import type { Totals } from './stats-snapshot.js';
-
-/** The share of a quota that, when left, is called near the limit. */
-const NEAR_LIMIT_LEFT = 0.2;
 
 /** What counting needs to know of the world. */
 export interface TallyTies {
@@ -37,26 +35,49 @@ export class Tally {
   readonly requests = new HeavyHitters();
   readonly denials = new HeavyHitters();
   readonly lastDenials = new DenialLog();
-  readonly #allowedSampler: Sampler;
+  readonly #sampler: Sampler;
+  #untilSample = 1;
   readonly #deniedSampler: Sampler;
+  #untilDeniedSample = 1;
 
-  constructor(private readonly ties: TallyTies) {
-    this.#allowedSampler = new Sampler(ties.nowMs, ties.random);
+  constructor(
+    private readonly topic: Topic<WaitMessage>,
+    private readonly ties: TallyTies,
+  ) {
+    this.#sampler = new Sampler(ties.nowMs, ties.random);
     this.#deniedSampler = new Sampler(ties.nowMs, ties.random);
   }
 
-  /** Counts a decision of an inquiry that was to spend. */
+  /**
+   * Counts a decision of an inquiry that was to spend. One flat loop: every call that is not inlined
+   * costs as much as all the counting for a plan.
+   */
   count(inquiry: Inquiry, decision: Decision): void {
-    if (decision.failure !== undefined) this.#countFailure(inquiry.limits, decision);
-    else if (decision.allowed) this.#countAllowed(decision);
-    else this.#countDenied(decision);
-    if (this.#allowedSampler.isDue) this.#sample(inquiry.limits);
+    const { limits } = decision;
+    if (!decision.allowed || decision.waitUs > 0 || decision.failure !== undefined) {
+      return this.#countUnusual(inquiry, decision);
+    }
+    this.totals.allowed++;
+    const { recent } = this.policies;
+    for (let i = 0; i < limits.length; i++) {
+      const { limit, admits, remaining } = limits[i]!;
+      let counters = recent[i];
+      if (counters?.plan !== limit.plan || counters.label !== limit.seenAs) {
+        counters = this.policies.find(limit, i);
+      }
+      if (!admits) this.#countShadow(counters);
+      else {
+        counters.allowed++;
+        if (remaining <= counters.lookBelow) counters.noteLeft(remaining);
+      }
+    }
+    if (--this.#untilSample <= 0) this.#sample(inquiry.limits);
   }
 
   /** Counts what limits of 0 said; of a chain that they did not deny, the rest is counted by itself. */
   countClosed(decision: Decision): void {
     if (!decision.allowed) return this.#countDenied(decision);
-    this.#countShadows(decision.limits);
+    for (const { limit } of decision.limits) this.#countShadow(this.policies.of(limit));
     return undefined;
   }
 
@@ -72,68 +93,76 @@ export class Tally {
     this.lastDenials.clear();
   }
 
-  #countAllowed({ waitUs, limits }: Decision): void {
-    if (waitUs > 0) this.totals.delayed++;
+  #countUnusual(inquiry: Inquiry, decision: Decision): void {
+    if (decision.failure !== undefined) this.#countFailure(inquiry.limits, decision);
+    else if (decision.allowed) this.#countSlowly(decision);
+    else this.#countDenied(decision);
+    if (--this.#untilSample <= 0) this.#sample(inquiry.limits);
+  }
+
+  /** Also what was decided in this process alone. */
+  #countSlowly({ limits, waitUs: longestUs }: Decision): void {
+    if (longestUs > 0) this.totals.delayed++;
     else this.totals.allowed++;
-    let shadows = 0;
-    for (let i = 0; i < limits.length; i++) {
-      const one = limits[i]!;
-      const counters = this.policies.find(one.limit, i);
-      if (one.admits) countAdmitted(counters, one);
+    for (const [i, { limit, admits, remaining, waitUs }] of limits.entries()) {
+      const counters = this.policies.find(limit, i);
+      if (!admits) this.#countShadow(counters);
       else {
-        counters.shadowDenied++;
-        shadows++;
+        counters.allowed++;
+        counters.noteLeft(remaining);
+        if (waitUs > 0) this.#noteWait(counters, waitUs / 1_000);
       }
     }
-    if (shadows > 0) this.totals.shadowDenied++;
   }
 
   #countDenied({ limits, waitUs, fromCache }: Decision): void {
-    this.totals.denied++;
-    let first: LimitDecision | undefined;
-    let name = '';
+    let first: Limit | undefined;
     for (let i = 0; i < limits.length; i++) {
-      const one = limits[i]!;
-      if (one.admits) continue;
-      const counters = this.policies.find(one.limit, i);
-      if (one.limit.plan.shadow) {
-        counters.shadowDenied++;
-        continue;
+      const { limit, admits } = limits[i]!;
+      if (admits) continue;
+      const counters = this.policies.find(limit, i);
+      if (limit.plan.shadow) this.#countShadow(counters);
+      else {
+        counters.noteDenial(fromCache === true);
+        first ??= limit;
       }
-      counters.denied++;
-      if (fromCache) counters.fromDenyCache++;
-      if (one.limit.plan.quota === DENY_ALL) counters.deniedByZero++;
-      if (first === undefined) [first, name] = [one, counters.policy];
     }
-    if (first === undefined) return;
-    const { key } = first.limit;
-    this.lastDenials.add(this.ties.timeMs(), name, key, waitUs);
-    if (!this.#deniedSampler.isDue) return;
-    if (isOfCaller(first.limit)) this.denials.add(key, name, this.#deniedSampler.weight);
-    this.#deniedSampler.next();
+    if (first) this.#noteDenial(first, waitUs);
   }
 
-  #countShadows(limits: readonly LimitDecision[]): void {
+  #noteWait(counters: PolicyCounters, waitedMs: number): void {
+    counters.noteWait(waitedMs);
+    const { policy } = counters;
+    if (!this.topic.isHeard) return;
+    this.topic.publish({ policy, direction: 'inbound', waitedMs, result: 'acquired' });
+  }
+
+  #countShadow(counters: PolicyCounters): void {
+    counters.shadowDenied++;
     this.totals.shadowDenied++;
-    for (let i = 0; i < limits.length; i++) this.policies.find(limits[i]!.limit, i).shadowDenied++;
   }
 
-  /** The store could not answer: what it said is about some of the limits at most. */
+  /** The store could not answer: what was said is about some of the limits at most. */
   #countFailure(asked: readonly Limit[], decision: Decision): void {
-    const { failure, allowed } = decision;
+    const { failure, allowed, waitUs } = decision;
     if (failure === 'open') this.totals.failedOpen++;
     else if (failure === 'closed') this.totals.failedClosed++;
     else this.totals.failedLocal++;
-    if (!allowed && failure === 'local') this.#countDenied(decision);
-    else if (!allowed) this.totals.denied++;
-    else if (decision.waitUs > 0) this.totals.delayed++;
-    else this.totals.allowed++;
-    for (let i = 0; i < asked.length; i++) {
-      const counters = this.policies.find(asked[i]!, i);
-      if (failure === 'open') counters.failedOpen++;
-      else if (failure === 'closed') counters.failedClosed++;
-      else counters.failedLocal++;
-    }
+    for (const limit of asked) this.policies.of(limit).noteFailure(failure!);
+    if (failure === 'local' && !allowed) return this.#countDenied(decision);
+    if (failure === 'local') return this.#countSlowly(decision);
+    if (allowed) this.totals.allowed++;
+    else this.#noteDenial(asked[0]!, waitUs);
+    return undefined;
+  }
+
+  #noteDenial(limit: Limit, waitUs: number): void {
+    this.totals.denied++;
+    const { policy } = this.policies.of(limit);
+    this.lastDenials.add(this.ties.timeMs(), policy, limit.key, waitUs);
+    if (--this.#untilDeniedSample > 0) return;
+    if (isOfCaller(limit)) this.denials.add(limit.key, policy, this.#deniedSampler.weight);
+    this.#untilDeniedSample = this.#deniedSampler.next();
   }
 
   #sample(limits: readonly Limit[]): void {
@@ -142,26 +171,11 @@ export class Tally {
       const limit = limits[i]!;
       if (!isOfCaller(limit)) continue;
       const { policy } = this.policies.of(limit);
-      this.requests.add(limit.key, policy, this.#allowedSampler.weight);
+      this.requests.add(limit.key, policy, this.#sampler.weight);
       break;
     }
-    this.#allowedSampler.next();
+    this.#untilSample = this.#sampler.next();
   }
-}
-
-function countAdmitted(
-  counters: PolicyCounters,
-  { limit, remaining, waitUs }: LimitDecision,
-): void {
-  counters.allowed++;
-  if (remaining < counters.fewestLeft) counters.fewestLeft = remaining;
-  if (remaining <= limit.plan.quota * NEAR_LIMIT_LEFT) counters.nearLimit++;
-  if (waitUs > 0) countDelayed(counters, waitUs);
-}
-
-function countDelayed(counters: PolicyCounters, waitUs: number): void {
-  counters.delayed++;
-  counters.waits.record(waitUs / 1_000);
 }
 
 function isOfCaller({ seenAs }: Limit): boolean {

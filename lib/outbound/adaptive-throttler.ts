@@ -4,6 +4,7 @@ import type { LimitStore } from '../core/limit-store.js';
 import { triggersCooldown } from './block-type.js';
 import type { Domain } from './domain.js';
 import type { DomainBook } from './domain-book.js';
+import type { ShutGate } from './domain-queue.js';
 import type { Permit } from './permit.js';
 import type { ThrottleStatsSnapshot } from './throttle-stats.js';
 
@@ -27,11 +28,20 @@ export interface BlockAdvice extends ThrottleState {
 
 /** What is known about a block. */
 export interface BlockOptions {
-  /** Whose work it was, for the event. */
+  /**
+   * Whose work it was, for the event.
+   * @default none
+   */
   readonly taskId?: string;
-  /** What the domain asked for, in milliseconds: opens or prolongs a cooldown by itself. */
+  /**
+   * What the domain asked for, in milliseconds: opens or prolongs a cooldown by itself.
+   * @default none: it asked for nothing
+   */
   readonly retryAfterMs?: number;
-  /** The permit of the call, which tells whether it began before a cooldown. */
+  /**
+   * The permit of the call, which tells whether it began before a cooldown.
+   * @default none: that is not known
+   */
   readonly permit?: Permit;
 }
 
@@ -46,7 +56,7 @@ export interface ThrottleEvents {
       readonly consecutiveBlocks: number;
     },
   ];
-  /** A cooldown was opened or prolonged, by this process or another. */
+  /** A cooldown was opened or prolonged, by this process or another; told once it is known here. */
   cooldown: [
     { readonly domain: string; readonly cooldownMs: number; readonly consecutiveBlocks: number },
   ];
@@ -69,7 +79,9 @@ const NEVER_ENOUGH_BLOCKS = Number.MAX_SAFE_INTEGER;
 export class AdaptiveThrottler {
   /** Tells what happens, one event for each. */
   readonly events = new EventEmitter<ThrottleEvents>();
+  #catchUps = 0;
 
+  /** @internal Made by the module. */
   constructor(
     private readonly book: DomainBook,
     private readonly store: LimitStore,
@@ -127,12 +139,52 @@ export class AdaptiveThrottler {
     return this.book.use(domain).throttleStats.snapshot();
   }
 
-  /** Hears how a gate is, from the store or from other processes; the same news may come twice. */
+  /**
+   * Hears how a gate is, from the store or from other processes; the same news may come twice.
+   * @internal
+   */
   hear(domain: Domain, state: GateState): void {
+    domain.timesHeard++;
     domain.blocks = state.blocks;
     // Those who wait come first; whoever is only told may take its time.
     domain.queue?.hear(state);
     this.#tellOf(domain, state);
+  }
+
+  /**
+   * Hears that a gate kept a call from going, which shuts the queue by itself.
+   * @internal
+   */
+  hearShut(name: string, shut: ShutGate): void {
+    const domain = this.book.find(name);
+    if (!domain) return;
+    domain.blocks = shut.blocks;
+    this.#tellOf(domain, shut);
+  }
+
+  /**
+   * Looks for blocks and cooldowns that others told of while nobody listened here. One domain after
+   * the other: the server may just have come back, and all processes look at once.
+   * @internal
+   */
+  async catchUp(): Promise<void> {
+    const catchUp = ++this.#catchUps;
+    for (const domain of this.book.all()) {
+      if (catchUp !== this.#catchUps) return;
+      await this.#lookForTrouble(domain);
+    }
+  }
+
+  /** That a cooldown has ended is found by the next call; a store in trouble would only claim it. */
+  async #lookForTrouble(domain: Domain): Promise<void> {
+    const { timesHeard } = domain;
+    try {
+      const state = await this.#look(domain);
+      // What was heard meanwhile is at least as new.
+      if (state.blocks > 0 && domain.timesHeard === timesHeard) this.hear(domain, state);
+    } catch {
+      // Whoever calls will hear of it.
+    }
   }
 
   /** What a report of this process came to. */
@@ -141,7 +193,7 @@ export class AdaptiveThrottler {
     this.hear(domain, state);
   }
 
-  #tellOf(domain: Domain, { blocks, cooldownUs }: GateState): void {
+  #tellOf(domain: Domain, { blocks, cooldownUs }: ShutGate): void {
     const { name } = domain;
     const cooldownMs = Math.ceil(cooldownUs / 1_000);
     const endsMs = this.book.nowMs() + cooldownMs;

@@ -11,20 +11,26 @@ import type { Waits } from './wait-options.js';
 
 /** An axios instance, as far as it is used. Described here, so that axios need not be installed. */
 export interface AxiosTarget {
+  /** What every request has unless it says otherwise. */
   readonly defaults: object;
+  /** Where requests are caught before they are sent. */
   readonly interceptors: {
     readonly request: {
       use(work: unknown, failed?: unknown, options?: unknown): number;
       eject(id: number): void;
     };
   };
+  /** Makes another instance. */
   create(config?: object): AxiosTarget;
+  /** The URL that a request goes to. */
   getUri(config?: object): string;
+  /** Sends a request. */
   request(config: object): Promise<unknown>;
 }
 
 /** What holds an axios instance: the `HttpService` of `@nestjs/axios`. */
 export interface AxiosHolder {
+  /** The axios instance. */
   readonly axiosRef: AxiosTarget;
 }
 

@@ -6,7 +6,9 @@ import { headerOf } from './response-headers.js';
 
 /** The head of a response. */
 export interface ResponseHead {
+  /** The status code of the answer. */
   readonly status: number;
+  /** The headers of the answer. */
   readonly headers: ResponseHeaders;
   /**
    * The method of the request.
@@ -72,7 +74,7 @@ const SILENT_ELEMENTS: ReadonlySet<string> = new Set(
  * widget's element, at most 1500 visible characters, and no field to type into: a widget that guards
  * a form stands beside the form's fields, one that guards the site stands alone.
  *
- * Bodies count only where {@link mayNeedBody} says so.
+ * Bodies count only of HTML, or of what has no content type, and only with the statuses above.
  */
 export function classifyResponse(response: ResponseSource): BlockType | undefined {
   if (isMarkedAsChallenge(response)) return 'cloudflare_challenge';

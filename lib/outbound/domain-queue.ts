@@ -42,7 +42,12 @@ export interface QueueTies extends LeaseTies {
   readonly ticker: Ticker;
   readonly watch: GateWatch;
   readonly newLeaseId: () => string;
+  /** Told whenever a gate keeps a call from going. */
+  readonly onShut: (domain: string, shut: ShutGate) => void;
 }
+
+/** What a call learns about a gate that is shut. */
+export type ShutGate = Pick<GateState, 'blocks' | 'cooldownUs'>;
 
 /** A time at which one call may go. It belongs to the process, not to whoever it was booked for. */
 interface Turn {
@@ -144,8 +149,9 @@ export class DomainQueue {
     const { ticker } = this.ties;
     const inquiry = this.#inquiry(tokens, 0);
     const decision = await this.ties.store.decide(inquiry);
-    if (!decision.allowed) return decision;
-    return this.#permit(decision, inquiry.leaseId, ticker.nowMs());
+    if (decision.allowed) return this.#permit(decision, inquiry.leaseId, ticker.nowMs());
+    this.#tellShut(decision.gate);
+    return decision;
   }
 
   /** Other limits from now on, also for those who wait already. */
@@ -248,6 +254,8 @@ export class DomainQueue {
     this.#trim();
     this.#dispatch();
     this.#ask();
+    const gate = decisions.at(-1)?.gate;
+    if (gate?.generation === this.#generation) this.#tellShut(gate);
   }
 
   /** Takes note of the plan of turns; tells whether the answer is older than what is known. */
@@ -299,6 +307,12 @@ export class DomainQueue {
     } else {
       this.#reject(waiter, new WaitTimedOutError(this.domain, Math.ceil(waitUs / 1_000)));
     }
+  }
+
+  /** Of a cooldown only: what a probe finds is told by whoever sent it. */
+  #tellShut(view: GateView | undefined): void {
+    if (!view || view.waitUs === 0 || view.isTried) return;
+    this.ties.onShut(this.domain, { blocks: view.blocks, cooldownUs: view.waitUs });
   }
 
   #shut(milliseconds: number, forSure: boolean): void {
@@ -404,6 +418,7 @@ export class DomainQueue {
         for (const turn of this.#turns) turn.gaps = gaps;
         this.hear(state!);
         this.#dispatchVerified();
+        if (state!.cooldownUs > 0) this.ties.onShut(this.domain, state!);
       },
       () => {
         this.#isVerifying = false;

@@ -10,6 +10,8 @@ export class Domain {
   readonly stats = new LimitStats();
   /** Blocks in a row, as far as this process has heard; −1 when it has not. */
   blocks = -1;
+  /** How often its gate was heard of. */
+  timesHeard = 0;
   /** When the last cooldown that was heard of ends; 0 when it is over. */
   cooldownEndsMs = 0;
   usedMs = 0;

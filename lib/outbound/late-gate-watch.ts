@@ -5,6 +5,7 @@ import type { LimitStore } from '../core/limit-store.js';
 export class LateGateWatch implements GateWatch {
   #watch: GateWatch | undefined;
   #listener: GateListener = () => undefined;
+  #onLive: () => void = () => undefined;
 
   constructor(private readonly store: LimitStore) {}
 
@@ -16,13 +17,17 @@ export class LateGateWatch implements GateWatch {
     return this.#watch?.gaps ?? 0;
   }
 
-  /** Who is told; to be named before it starts. */
-  listen(listener: GateListener): void {
+  /** Who is told, also when something may have been missed; to be named before it starts. */
+  listen(listener: GateListener, onLive: () => void): void {
     this.#listener = listener;
+    this.#onLive = onLive;
   }
 
   start(): void {
-    this.#watch ??= this.store.watchGates((key, state) => this.#listener(key, state));
+    this.#watch ??= this.store.watchGates(
+      (key, state) => this.#listener(key, state),
+      () => this.#onLive(),
+    );
   }
 
   close(): void {

@@ -5,7 +5,7 @@ export const DELAYED_OVER_MS = 10;
 export interface LimitStatsSnapshot {
   /** Permits that were given. */
   readonly totalRequests: number;
-  /** Those among them that waited, for more than 10 ms. */
+  /** Permits that were waited for, for more than 10 ms. */
   readonly delayedRequests: number;
   /** What the delayed ones waited, all together. */
   readonly totalWaitMs: number;
@@ -21,14 +21,21 @@ export interface LimitStatsSnapshot {
 
 /** The stats of a domain as JSON writes them. */
 export interface LimitStatsJson {
+  /** The host that was called. */
   readonly domain: string;
+  /** Permits that were given. */
   readonly total_requests: number;
+  /** Permits that were waited for, for more than 10 ms. */
   readonly delayed_requests: number;
+  /** What the delayed ones waited, all together. */
   readonly total_wait_time_ms: number;
+  /** What a delayed one waited; 0 when none did. */
   readonly average_wait_time_ms: number;
   /** In ISO 8601; null before the first request. */
   readonly last_request_time: string | null;
+  /** The share of the delayed ones, from 0 to 1. */
   readonly delay_rate: number;
+  /** Requests that gave up before they got a permit. */
   readonly cancelled_requests: number;
 }
 

@@ -5,6 +5,7 @@ export class WaitTimedOutError extends RateLimitError {
   override readonly name = 'WaitTimedOutError';
 
   constructor(
+    /** The host that was to be called. */
     readonly domain: string,
     /** Milliseconds that the wait would have taken, as far as it is known. */
     readonly waitMs: number,
@@ -21,6 +22,7 @@ export class WaitAbortedError extends RateLimitError {
   override readonly name = 'WaitAbortedError';
 
   constructor(
+    /** The host that was to be called. */
     readonly domain: string,
     reason: unknown,
   ) {
@@ -34,8 +36,11 @@ export class CostExceedsBurstError extends RateLimitError {
   override readonly name = 'CostExceedsBurstError';
 
   constructor(
+    /** The host that was to be called. */
     readonly domain: string,
+    /** What was asked for. */
     readonly tokens: number,
+    /** What the domain gives at most. */
     readonly burstCapacity: number,
   ) {
     super(
@@ -50,7 +55,10 @@ export class CostExceedsBurstError extends RateLimitError {
 export class OutboundDeniedError extends RateLimitError {
   override readonly name = 'OutboundDeniedError';
 
-  constructor(readonly domain: string) {
+  constructor(
+    /** The host that was to be called. */
+    readonly domain: string,
+  ) {
     super('OUTBOUND_DENIED', `Calls to ${domain} are switched off: its maxConcurrent is 0.`);
   }
 }
@@ -59,7 +67,10 @@ export class OutboundDeniedError extends RateLimitError {
 export class OutboundUnavailableError extends RateLimitError {
   override readonly name = 'OutboundUnavailableError';
 
-  constructor(readonly domain: string) {
+  constructor(
+    /** The host that was to be called. */
+    readonly domain: string,
+  ) {
     super(
       'OUTBOUND_UNAVAILABLE',
       `Calls to ${domain} cannot be limited now, because the store does not answer.`,
@@ -71,7 +82,10 @@ export class OutboundUnavailableError extends RateLimitError {
 export class UnknownDomainError extends RateLimitError {
   override readonly name = 'UnknownDomainError';
 
-  constructor(readonly domain: string) {
+  constructor(
+    /** The host that was to be called. */
+    readonly domain: string,
+  ) {
     super('UNKNOWN_DOMAIN', `There are no statistics of ${domain}: nothing was sent to it yet.`);
   }
 }

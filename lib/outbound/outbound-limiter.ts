@@ -22,7 +22,9 @@ export type OutboundAnswer =
 
 /** The stats of a domain, with the form that JSON gives them. */
 export interface DomainStats extends LimitStatsSnapshot {
+  /** The host that was called. */
   readonly domain: string;
+  /** The same with the names that JSON files and logs use. */
   toJSON(): LimitStatsJson;
 }
 
@@ -42,6 +44,7 @@ export interface OutboundLimiterParts {
  * given in order of arrival.
  */
 export class OutboundLimiter {
+  /** @internal Made by the module. */
   constructor(private readonly parts: OutboundLimiterParts) {}
 
   /** Waits until a call may be made. Fails with an error that says why it never will. */

@@ -17,7 +17,10 @@ export interface DomainRule {
    * @default -1
    */
   readonly maxConcurrent?: number;
-  /** When to cool down, where it differs from that of the other domains. */
+  /**
+   * When to cool down, where it differs from that of the other domains.
+   * @default that of all domains
+   */
   readonly throttle?: ThrottleRule;
 }
 

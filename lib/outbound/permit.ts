@@ -2,7 +2,9 @@ import type { Lease } from '../core/lease.js';
 
 /** The right to make one call. Release it when the call is over; `run` and `fetch` do. */
 export class Permit implements AsyncDisposable {
+  /** @internal Made by the limiter. */
   constructor(
+    /** The host that may be called. */
     readonly domain: string,
     /** Milliseconds that it was waited for. */
     readonly waitedMs: number,

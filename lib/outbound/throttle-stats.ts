@@ -6,7 +6,7 @@ const OTHER = 'other';
 export interface ThrottleStatsSnapshot {
   /** Cooldowns that were opened by reports of this process. */
   readonly cooldownsOpened: number;
-  /** Their length, all together. */
+  /** The length of all cooldowns together. */
   readonly totalCooldownMs: number;
   /** The length of the last one; 0 when there was none. */
   readonly lastCooldownMs: number;

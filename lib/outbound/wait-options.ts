@@ -7,7 +7,10 @@ export interface WaitOptions {
    * @default 1
    */
   readonly tokens?: number | undefined;
-  /** Ends the wait; the turn is given back. */
+  /**
+   * Ends the wait; the turn is given back.
+   * @default none
+   */
   readonly signal?: AbortSignal | null | undefined;
   /**
    * Longest acceptable wait in milliseconds; one that is sure to be longer fails at once.
@@ -18,5 +21,6 @@ export interface WaitOptions {
 
 /** Whoever can be asked for a turn. */
 export interface Waits {
+  /** Waits until a call may be made. */
   wait(domain: string, options: WaitOptions): Promise<Permit>;
 }

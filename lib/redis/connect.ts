@@ -4,6 +4,7 @@ import type { RedisClient } from './redis-servers.js';
 
 /** A cluster by some of its nodes, with options of ioredis. */
 export interface ClusterSource extends ClusterOptions {
+  /** Some of its nodes; they tell the others. */
   readonly nodes: readonly ClusterNode[];
 }
 

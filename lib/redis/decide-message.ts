@@ -42,28 +42,31 @@ export class UnreadableKeyError extends Error {
 }
 
 /**
- * Writes chains for lua/decide.lua. Every plan is described once, and chains of one shape that follow
- * each other are told by their keys alone: under load most are, and a batch of 32 two-plan chains
- * takes 80 arguments instead of 340.
+ * Writes chains for lua/decide.lua. Every plan and every shape is described once, and chains of one
+ * shape that follow each other are told by their keys alone: under load most are, and a batch of 32
+ * two-plan chains takes 80 arguments instead of 340.
  */
 export function encode(questions: readonly Question[], nowUs: string): DecideMessage {
   const plans: Plan[] = [];
   const names: string[] = [];
-  const shapes: ScriptArgument[] = [];
+  const shapes: Inquiry[] = [];
+  const told: ScriptArgument[] = [];
   for (let from = 0; from < questions.length;) {
     const shape = questions[from]!.inquiry;
     const lends = shape.limits.some(({ plan }) => plan.kind === 'concurrency');
     const to = endOfShape(questions, from);
-    writeShape(shapes, plans, shape, to - from);
+    const known = shapes.findIndex((one) => isOfShape(shape, one));
+    told.push(to - from, known === -1 ? shapes.push(shape) : known + 1);
+    if (known === -1) writeShape(told, plans, shape);
     for (; from < to; from++) {
       const { keys, inquiry } = questions[from]!;
       for (const key of keys) names.push(key);
-      if (lends) shapes.push(inquiry.leaseId);
+      if (lends) told.push(inquiry.leaseId);
     }
   }
   const args: ScriptArgument[] = [nowUs, plans.length];
   for (const plan of plans) args.push(...parametersOf(plan));
-  for (const argument of shapes) args.push(argument);
+  for (const argument of told) args.push(argument);
   return { keys: names, args, onlyBuckets: areOnlyBuckets(plans, questions) };
 }
 
@@ -139,13 +142,12 @@ function isOfShape({ limits, mode, maxWaitUs, gate }: Inquiry, shape: Inquiry): 
 }
 
 function writeShape(
-  shapes: ScriptArgument[],
+  told: ScriptArgument[],
   plans: Plan[],
   { mode, maxWaitUs, limits, gate }: Inquiry,
-  count: number,
 ): void {
-  shapes.push(count, MODES[mode], maxWaitUs, gate?.probeUs ?? 0, limits.length);
-  for (const { plan, cost } of limits) shapes.push(indexOf(plans, plan), cost);
+  told.push(MODES[mode], maxWaitUs, gate?.probeUs ?? 0, limits.length);
+  for (const { plan, cost } of limits) told.push(indexOf(plans, plan), cost);
 }
 
 function parametersOf(plan: Plan): ScriptArgument[] {

@@ -54,6 +54,8 @@ export class FailSafeStore extends StoreAround {
   readonly #breakers = new Map<string, Breaker>();
   readonly #shares = new WeakMap<Plan, Plan>();
   readonly #owed = new OwedReleases();
+  /** Who wants to know when gates can be looked at again. */
+  readonly #watchers = new Set<() => void>();
   #isClosed = false;
 
   constructor(
@@ -84,7 +86,7 @@ export class FailSafeStore extends StoreAround {
   /** Never fails: what cannot be given back comes back by itself, in time. */
   override async giveBack(returned: Return): Promise<boolean> {
     // A turn comes back where it was booked; in the other place it would be a gift.
-    const failure = returned.kind === 'cancel' ? returned.decision.failure : undefined;
+    const failure = failureOf(returned);
     const atHome = failure === 'local' || returned.kind !== 'cancel';
     const locally = atHome && (await this.local.giveBack(this.#shareOfReturn(returned)));
     const first = limitsOf(returned)[0];
@@ -142,8 +144,12 @@ export class FailSafeStore extends StoreAround {
     );
   }
 
-  override watchGates(listener: GateListener): GateWatch {
-    const [shared, local] = [this.store.watchGates(listener), this.local.watchGates(listener)];
+  override watchGates(listener: GateListener, onLive = () => {}): GateWatch {
+    // A registration of its own: the same function may be given twice.
+    const watcher = () => onLive();
+    this.#watchers.add(watcher);
+    const shared = this.store.watchGates(listener, onLive);
+    const local = this.local.watchGates(listener);
     return {
       get isLive() {
         return shared.isLive;
@@ -152,6 +158,7 @@ export class FailSafeStore extends StoreAround {
         return shared.gaps;
       },
       close: () => {
+        this.#watchers.delete(watcher);
         shared.close();
         local.close();
       },
@@ -209,6 +216,8 @@ export class FailSafeStore extends StoreAround {
         this.#breakers.delete(node);
         listener.onUp(node, downMs, decidedWithout);
         this.#payBack(node);
+        // What is heard comes by another connection, which may have been there before this one.
+        for (const watcher of this.#watchers) watcher();
       },
       nowMs,
     });
@@ -311,6 +320,12 @@ function shareOf(plan: Plan, localShare: number): Plan {
   return plan.kind === 'token-bucket'
     ? { ...plan, quota, refill: plan.refill * localShare }
     : { ...plan, quota };
+}
+
+/** What was done instead when the store did not answer; undefined when it did, or nobody knows. */
+function failureOf(returned: Return): FailurePolicy | undefined {
+  if (returned.kind === 'cancel') return returned.decision.failure;
+  return returned.kind === 'refund' ? returned.failure : undefined;
 }
 
 function failed(failure: 'open' | 'closed'): Decision {

@@ -7,7 +7,7 @@ import type { Deadline } from './deadline.js';
 import type { Question } from './decide-message.js';
 import { decode, encode } from './decide-message.js';
 import { decodeGateNews, decodeGateState, encodeGateChange } from './gate-message.js';
-import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, NOTICE, RENEW } from './lua.js';
+import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, NOTICE, RELEASE, RENEW } from './lua.js';
 import type { ScriptArgument } from './lua-script.js';
 import { LuaScript } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
@@ -33,20 +33,29 @@ export interface RedisStoreOptions {
 }
 
 const [READ, REPLACE] = [0, 1];
+/** Leases that are prolonged in one step. */
+const MAX_RENEWED = 64;
 /** A notice that nobody has read for a month is nobody's. */
 const NOTICE_LIFE_MS = 2_592_000_000;
 
 const ACTIONS = { refundBucket: 1, refundWindow: 2, release: 3, cancelBucket: 4 } as const;
 
+/** Slots held under one id, by the names of their keys. */
+interface HeldKeys {
+  readonly leaseId: string;
+  readonly keys: readonly string[];
+}
+
 /**
  * Remembers in Redis, shared by all processes. A chain is decided by one script in one round trip;
- * chains that are decided in the same turn of the event loop travel together. On a cluster, all keys
- * of one call have to live in one slot: see SlotSplitStore.
+ * chains that are decided in the same turn of the event loop travel together, and so do leases that
+ * are released. On a cluster, all keys of one call have to live in one slot: see SlotSplitStore.
  */
 export class RedisStore extends LimitStore {
   readonly #decide = new LuaScript(DECIDE);
   readonly #decideBuckets = new LuaScript(DECIDE_BUCKETS);
   readonly #giveBack = new LuaScript(GIVE_BACK);
+  readonly #release = new LuaScript(RELEASE);
   readonly #renew = new LuaScript(RENEW);
   readonly #gate = new LuaScript(GATE);
   readonly #notice = new LuaScript(NOTICE);
@@ -55,7 +64,8 @@ export class RedisStore extends LimitStore {
   readonly #patience: Deadline | undefined;
   readonly #nowUs: (() => number) | undefined;
   readonly #timing: RoundTripTimes | undefined;
-  readonly #coalescer: Coalescer<Question, Decision>;
+  readonly #decisions: Coalescer<Question, Decision>;
+  readonly #releases: Coalescer<HeldKeys, boolean>;
   readonly #subscriptions: Subscriptions;
 
   constructor(
@@ -75,9 +85,11 @@ export class RedisStore extends LimitStore {
     this.#nowUs = options.nowUs;
     const { listener, nowMs } = options;
     this.#timing = listener && nowMs && new RoundTripTimes(listener, nowMs);
-    this.#coalescer = new Coalescer((questions) => this.#decideTogether(questions));
+    this.#decisions = new Coalescer((questions) => this.#decideTogether(questions));
+    this.#releases = new Coalescer((leases) => this.#releaseTogether(leases));
     // So that the first call of each need not find out that the server has to be told.
-    const scripts = [this.#decideBuckets, this.#decide, this.#giveBack, this.#renew];
+    const taking = [this.#decideBuckets, this.#decide];
+    const scripts = [...taking, this.#giveBack, this.#release, this.#renew];
     servers.onConnect((node) => {
       for (const { source } of scripts) node.script('LOAD', source).catch(() => undefined);
     });
@@ -86,39 +98,24 @@ export class RedisStore extends LimitStore {
   override decide(inquiry: Inquiry): Promise<Decision> {
     const keys = this.#keys.namesOf(inquiry.limits);
     if (inquiry.gate) keys.unshift(this.#keys.gateOf(inquiry.gate));
-    return this.#coalescer.ask({ inquiry, keys }, this.servers.slotOf(keys[0]!));
+    return this.#decisions.ask({ inquiry, keys }, this.servers.slotOf(keys[0]!));
   }
 
-  override async giveBack(returned: Return): Promise<boolean> {
-    const keys: string[] = [];
-    const gate = returned.kind === 'cancel' ? returned.decision.gate : undefined;
-    const args: ScriptArgument[] = [this.#time(), gate?.generation ?? ''];
-    const actions = actionsOf(returned);
-    if (gate && actions[0]) keys.push(this.#keys.gateOf(actions[0][0]));
-    for (const [limit, action, dueUs] of actions) {
-      keys.push(this.#keys.nameOf(limit));
-      const leaseId = returned.kind === 'refund' ? '' : returned.leaseId;
-      args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
-    }
-    if (actions.length === 0) return false;
-    const [changed] = await this.#run(this.#giveBack, keys, args, 1);
-    return changed !== 0;
+  override giveBack(returned: Return): Promise<boolean> {
+    if (returned.kind !== 'release') return this.#undo(returned);
+    const keys = this.#keys.namesOf(returned.limits);
+    if (keys.length === 0) return Promise.resolve(false);
+    const { leaseId } = returned;
+    return this.#releases.ask({ leaseId, keys }, this.servers.slotOf(keys[0]!));
   }
 
+  /** A part at a time: who asks for a decision meanwhile need not wait for thousands of leases. */
   override async renew(leases: readonly HeldLease[]): Promise<boolean[]> {
-    const keys: string[] = [];
-    const args: ScriptArgument[] = [this.#time()];
-    for (const { leaseId, limits } of leases) {
-      for (const limit of limits) {
-        keys.push(this.#keys.nameOf(limit));
-        args.push(leaseId, rateOf(limit.plan)[0]);
-      }
+    const renewed: boolean[] = [];
+    for (let from = 0; from < leases.length; from += MAX_RENEWED) {
+      renewed.push(...(await this.#renewTogether(leases.slice(from, from + MAX_RENEWED))));
     }
-    const renewed = keys.length > 0 ? await this.#run(this.#renew, keys, args, keys.length) : [];
-    let at = 0;
-    return leases.map(({ limits }) =>
-      renewed.slice(at, (at += limits.length)).every((held) => held === 1),
-    );
+    return renewed;
   }
 
   override async reset(limits: readonly Limit[]): Promise<void> {
@@ -134,11 +131,12 @@ export class RedisStore extends LimitStore {
     return this.#atGate(gate, undefined, undefined);
   }
 
-  override watchGates(listener: GateListener): GateWatch {
-    return this.#subscriptions.listen(this.#keys.gateChannel, (text) => {
+  override watchGates(listener: GateListener, onLive?: () => void): GateWatch {
+    const hear = (text: string) => {
       const news = decodeGateNews(text);
       if (news) listener(news.key, news.state);
-    });
+    };
+    return this.#subscriptions.listen(this.#keys.gateChannel, hear, onLive);
   }
 
   override readNotice(name: string): Promise<Notice> {
@@ -190,6 +188,46 @@ export class RedisStore extends LimitStore {
     return decode(questions, await (this.#timing?.time('decide', bounded) ?? bounded));
   }
 
+  async #undo(returned: Exclude<Return, { kind: 'release' }>): Promise<boolean> {
+    const keys: string[] = [];
+    const gate = returned.kind === 'cancel' ? returned.decision.gate : undefined;
+    const args: ScriptArgument[] = [this.#time(), gate?.generation ?? ''];
+    const actions = actionsOf(returned);
+    if (gate && actions[0]) keys.push(this.#keys.gateOf(actions[0][0]));
+    for (const [limit, action, dueUs] of actions) {
+      keys.push(this.#keys.nameOf(limit));
+      const leaseId = returned.kind === 'cancel' ? returned.leaseId : '';
+      args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
+    }
+    if (actions.length === 0) return false;
+    const [changed] = await this.#run(this.#giveBack, keys, args, 1);
+    return changed !== 0;
+  }
+
+  async #releaseTogether(leases: readonly HeldKeys[]): Promise<boolean[]> {
+    const keys = leases.flatMap((lease) => lease.keys);
+    const args = leases.flatMap((lease) => lease.keys.map(() => lease.leaseId));
+    const released = await this.#run(this.#release, keys, args, keys.length);
+    let at = 0;
+    return leases.map((lease) => released.slice(at, (at += lease.keys.length)).includes(1));
+  }
+
+  async #renewTogether(leases: readonly HeldLease[]): Promise<boolean[]> {
+    const keys: string[] = [];
+    const args: ScriptArgument[] = [this.#time()];
+    for (const { leaseId, limits } of leases) {
+      for (const limit of limits) {
+        keys.push(this.#keys.nameOf(limit));
+        args.push(leaseId, rateOf(limit.plan)[0]);
+      }
+    }
+    const renewed = keys.length > 0 ? await this.#run(this.#renew, keys, args, keys.length) : [];
+    let at = 0;
+    return leases.map(({ limits }) =>
+      renewed.slice(at, (at += limits.length)).every((held) => held === 1),
+    );
+  }
+
   #run(
     script: LuaScript,
     keys: string[],
@@ -223,12 +261,10 @@ function isPatient({ inquiry }: Question): boolean {
 
 type Action = readonly [limit: Limit, action: number, dueUs: number];
 
-function actionsOf(returned: Return): Action[] {
+function actionsOf(returned: Exclude<Return, { kind: 'release' }>): Action[] {
   switch (returned.kind) {
     case 'refund':
       return returned.limits.filter(isOfTokens).map((limit) => [limit, refundOf(limit), 0]);
-    case 'release':
-      return returned.limits.map((limit) => [limit, ACTIONS.release, 0]);
     case 'cancel':
       return cancelsOf(returned.decision);
     default:

@@ -10,10 +10,12 @@ export class SingleServer implements RedisServers {
   readonly #lastError: LastError;
   readonly #connectListeners: ((node: Redis) => void)[] = [];
   readonly close: () => void;
+  #isDropping = false;
 
   constructor(readonly client: Redis) {
     this.#lastError = new LastError(client);
     this.close = keepAlive(client);
+    client.on('close', () => (this.#isDropping = false));
     client.on('ready', () => {
       for (const listener of this.#connectListeners) listener(client);
     });
@@ -36,6 +38,9 @@ export class SingleServer implements RedisServers {
   }
 
   reconnect(): void {
+    // All whose answers were on this socket ask for it; each time would cost a timer and a listener.
+    if (this.#isDropping) return;
+    this.#isDropping = this.client.status === 'ready';
     this.client.disconnect(true);
   }
 

@@ -51,9 +51,7 @@ export class Proxy implements OnApplicationBootstrap {
   }
 
   #targetOf(host: string | undefined, path: string): string | undefined {
-    const routeId = this.gateway.match(host, path);
-    return routeId === undefined
-      ? undefined
-      : this.addresses[this.gateway.explain(routeId).backend];
+    const match = this.gateway.match(host, path);
+    return match && this.addresses[match.backend];
   }
 }

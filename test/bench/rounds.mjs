@@ -17,12 +17,14 @@ export async function start(script, ...args) {
       });
     });
   const { port } = await reply();
+  const ask = (message) => {
+    child.send(message);
+    return reply();
+  };
   return {
     port,
-    slice(milliseconds) {
-      child.send({ milliseconds });
-      return reply();
-    },
+    slice: (milliseconds) => ask({ milliseconds }),
+    tidy: () => ask({ tidy: true }),
     stop: () => child.kill(),
   };
 }

@@ -1,14 +1,15 @@
-// npm run bench [-- --json] [-- embedded keys http redis outbound]
+// npm run bench [-- --json] [-- embedded keys http redis outbound gateway]
 import { parseArgs } from 'node:util';
 import { installPeers } from './peers/peer.mjs';
 import { Report } from './report.mjs';
 import { embedded } from './sections/embedded.mjs';
+import { gateway } from './sections/gateway.mjs';
 import { http } from './sections/http.mjs';
 import { keys } from './sections/keys.mjs';
 import { outbound } from './sections/outbound.mjs';
 import { redis } from './sections/redis.mjs';
 
-const SECTIONS = { embedded, keys, http, redis, outbound };
+const SECTIONS = { embedded, keys, http, redis, outbound, gateway };
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { definePlan } from '../../lib/core/define-plan.js';
 import type { Decision } from '../../lib/core/limit-store.js';
 import type { TokenBucketPlan } from '../../lib/core/plan.js';
+import type { Rate } from '../../lib/core/rate.js';
 import {
   bucketPlan,
   concurrencyPlan,
@@ -185,7 +186,7 @@ export function limitStoreProperties(name: string, create: () => TimedStore, eff
         // Few tokens, large and small turns next to each other, mostly at once: a crowded queue.
         const crowded = fc
           .integer({ min: 2, max: 8 })
-          .map((n) => definePlan('bucket', `${n}/second`));
+          .map((n) => definePlan('bucket', `${n}/second` as Rate));
         const plans = fc.oneof(crowded, bucketPlan('bucket'));
         const bookings = fc.array(
           fc.record({

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { RateLimiter } from '../../lib/index.js';
 import { describeWithServers } from '../support/describe-with-servers.js';
 import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
@@ -27,8 +27,6 @@ const report = faultReport('Cluster');
 const SHARDS = [0, 8_000, 16_000] as const;
 
 // A cluster takes seconds to elect a master, more on a busy machine.
-jest.setTimeout(30_000);
-
 describeWithServers('cluster', 'a cluster', () => {
   let farm: Farm;
   let cluster: ClusterServers;

@@ -8,7 +8,7 @@ import { until } from '../support/redis-servers.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { ShiftedClock } from './shifted-clock.js';
 import type { Server } from './stage.js';
-import { Stage } from './stage.js';
+import { PATIENT, Stage } from './stage.js';
 
 const APP_PROCESSES: string = '../support/app-processes.mjs';
 const { startApp } = (await import(APP_PROCESSES)) as {
@@ -56,7 +56,7 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
       ['truncated', (text) => text.slice(0, second(text) - 8) + text.slice(second(text))],
       ['doubled', (text) => text.slice(0, second(text)) + text],
     ])('%s is never taken for that of another caller', async (_what, rewrite) => {
-      const { limiter } = await stage.app(proxy.url, { plans: PLANS });
+      const { limiter } = await stage.app(proxy.url, { plans: PLANS, ...PATIENT });
       const keys = Array.from({ length: 12 }, (_, i) => `caller-${i}`);
       for (const [i, key] of keys.entries()) await limiter.allow(key, 'counted', (i + 1) * 1_000);
       proxy.hold();
@@ -73,7 +73,7 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
     });
 
     it('does not make a holder give up its slot', async () => {
-      const { limiter } = await stage.app(proxy.url, { plans: PLANS });
+      const { limiter } = await stage.app(proxy.url, { plans: PLANS, ...PATIENT });
       const lease = await limiter.acquire('ada', 'slots');
       proxy.rewriteNext((reply) => Buffer.concat([Buffer.from('*1\r\n:0\r\n'), reply]));
       expect(await lease.renew()).toBe(true);
@@ -123,7 +123,7 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
   });
 
   it('SCRIPT FLUSH over and over loses no decision', async () => {
-    const { limiter, lines } = await stage.app(server.url, { plans: PLANS });
+    const { limiter, lines } = await stage.app(server.url, { plans: PLANS, ...PATIENT });
     const load = new Load(limiter);
     await until('steady', () => load.isSteady);
     for (let i = 0; i < 2_000; i++) {
@@ -159,14 +159,14 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
     await holder.call('acquire', 'ada', 'slots');
     await holder.end();
     hand.setMs(-3_600_000);
-    const { limiter } = await stage.app(shifted.url, { plans });
+    const { limiter } = await stage.app(shifted.url, { plans, ...PATIENT });
     expect((await limiter.acquire('ada', 'slots')).retryAfterMs).toBeLessThanOrEqual(300);
     await until('its lease to end', async () => (await limiter.acquire('ada', 'slots')).allowed);
     clock.remove();
   });
 
   it.each(['gold', 'window'])('a %s of a later version is left alone by a refund', async (plan) => {
-    const { limiter } = await stage.app(server.url, { plans: PLANS });
+    const { limiter } = await stage.app(server.url, { plans: PLANS, ...PATIENT });
     await limiter.allow('eve', plan);
     const name = `rate_limiter:${plan}:{eve}`;
     await admin.hset(name, { v: '2' });
@@ -176,7 +176,7 @@ describeWithServers('native server', 'what a failure leaves behind:', () => {
   });
 
   it('a key that cannot be read is told about, once', async () => {
-    const { limiter, lines } = await stage.app(server.url, { plans: PLANS });
+    const { limiter, lines } = await stage.app(server.url, { plans: PLANS, ...PATIENT });
     await admin.set('rate_limiter:gold:{eve}', 'x', 'EX', 60);
     for (let i = 0; i < 5; i++) await limiter.allow('eve', 'gold');
     expect(lines).toHaveLength(1);

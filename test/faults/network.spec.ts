@@ -111,18 +111,19 @@ describeWithServers('native server', 'a network that', () => {
   });
 
   it('cuts the answer off has the request carried out once, not twice', async () => {
-    const { limiter } = await stage.app(proxy.url, { plans: PLANS });
+    const { limiter } = await stage.app(proxy.url, { plans: PLANS, ...PATIENT });
     await limiter.allow('ada', 'counted');
     proxy.rewriteNext(() => undefined);
     const beforeMs = performance.now();
     expect((await limiter.allow('ada', 'counted')).reason).toBe('FAIL_OPEN');
-    expect(performance.now() - beforeMs).toBeLessThan(50);
+    // By the cut, long before the deadline.
+    expect(performance.now() - beforeMs).toBeLessThan(PATIENT.deadlineMs / 2);
     await untilShared(limiter);
     expect((await limiter.peek('ada', 'counted')).remainingTokens).toBe(CAPACITY - 2);
   });
 
   it('answers garbage is dropped, and nobody gets the answer of somebody else', async () => {
-    const { limiter } = await stage.app(proxy.url, { plans: PLANS });
+    const { limiter } = await stage.app(proxy.url, { plans: PLANS, ...PATIENT });
     await expectOwnAnswers(limiter, (answers) => Buffer.concat([Buffer.from('@@@'), answers]));
     expect(proxy.connections).toBe(2);
   });

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { RateLimiter } from '../../lib/index.js';
 import { LOAD_PLANS } from '../support/load.js';
 import { describeWithServers } from '../support/describe-with-servers.js';
@@ -15,8 +15,6 @@ const DOWN = /^Limits are no longer shared: Redis does not answer \(/;
 const UP = /^Limits are shared again: Redis was away for \d+\.\d s, \d+ decisions/;
 
 // Sentinels take seconds to agree, more on a busy machine.
-jest.setTimeout(30_000);
-
 describeWithServers('sentinel', 'a master that sentinels watch', () => {
   let farm: Farm;
   let watched: SentinelServers;

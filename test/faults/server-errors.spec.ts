@@ -217,7 +217,7 @@ describeWithServers('native server', 'a Redis that', () => {
     const evicting = await stage.server([
       ...['--maxmemory', '3mb', '--maxmemory-policy', 'allkeys-lru'],
     ]);
-    const { limiter, lines } = await stage.app(evicting.url);
+    const { limiter, lines } = await stage.app(evicting.url, PATIENT);
     expect(lines).toEqual([expect.stringContaining('its maxmemory-policy is "allkeys-lru"')]);
     for (let i = 0; i < 20_000; i += 1_000) {
       const users = Array.from({ length: 1_000 }, (_, j) => `user-${i + j}`);

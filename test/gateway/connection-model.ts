@@ -76,10 +76,13 @@ export class ConnectionModel {
     }
   }
 
-  passTo(nowUs: number): void {
+  /** Time passes. Answers how many connections of the dead are forgotten. */
+  passTo(nowUs: number): number {
+    const before = this.#connections.size;
     for (const [connection, { endsUs }] of this.#connections) {
       if (endsUs <= nowUs) this.#connections.delete(connection);
     }
+    return before - this.#connections.size;
   }
 
   /** In the order in which levels are told. */

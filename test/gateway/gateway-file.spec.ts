@@ -14,6 +14,7 @@ import {
 } from '../../lib/gateway/gateway-file.js';
 import { until } from '../redis/until.mjs';
 import { EXAMPLE, EXAMPLE_YAML } from './example.js';
+import { workMs } from '../support/work-ms.js';
 
 const EXAMPLE_JSON = JSON.stringify(EXAMPLE, undefined, 2);
 const LIMIT = 'must be a whole number from -1 (no limit) to 1000000000000';
@@ -267,16 +268,16 @@ describe('a configuration file', () => {
       Array.from({ length: 1_400 }, (_, deep) => `${' '.repeat(deep)}a:`).join('\n'),
     ],
   ])('does not take long for %s', (_what, text) => {
-    const start = performance.now();
-    expect(inYaml(text)).toMatch(/^gateway\.yml/);
-    expect(performance.now() - start).toBeLessThan(10_000);
+    const costMs = workMs(() => expect(inYaml(text)).toMatch(/^gateway\.yml/));
+    expect(costMs).toBeLessThan(10_000);
   });
 
   it('does not take long for deep JSON', () => {
-    const start = performance.now();
-    expect(inJson('['.repeat(500_000) + ']'.repeat(500_000))).toMatch(/^gateway\.json/);
-    expect(inJson(`{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)).toMatch(/^gateway\.json/);
-    expect(performance.now() - start).toBeLessThan(10_000);
+    const costMs = workMs(() => {
+      expect(inJson('['.repeat(500_000) + ']'.repeat(500_000))).toMatch(/^gateway\.json/);
+      expect(inJson(`{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)).toMatch(/^gateway\.json/);
+    });
+    expect(costMs).toBeLessThan(10_000);
   });
 
   it('is either refused with its name or passes the check, whatever it says', () => {

@@ -12,7 +12,7 @@ import { sharedRedis } from '../support/redis-servers.js';
 export interface SharedLimits {
   readonly clock: FakeClock;
   /** The store as one more process sees it. */
-  open(): LimitStore;
+  readonly open: () => LimitStore;
 }
 
 /** A kind of store, of which every sequence gets a new one. */
@@ -35,7 +35,7 @@ export function storeKinds(): readonly StoreKind[] {
 function inMemory(): StoreKind {
   return {
     name: 'in memory',
-    runs: 150 * FACTOR,
+    runs: 100 * FACTOR,
     create() {
       const clock = new FakeClock();
       const store = new MemoryStore(clock);

@@ -137,6 +137,22 @@ describe('connections that are open', () => {
   });
 });
 
+describe('connections that the store has forgotten', () => {
+  it('are counted again while they are open', async () => {
+    const gateway = gatewayOn(memory(), {
+      ...CONFIG,
+      server: { rateLimit: { maxConnections: 2 } },
+    });
+    const open = [await gateway.enter(VISIT), await gateway.enter(VISIT)];
+    for (const answer of open) await answer.lose();
+    expect(await gateway.current('server')).toMatchObject({ connections: 2 });
+    expect((await gateway.enter(VISIT)).denial).toEqual(SERVER_FULL);
+    for (const answer of open) await answer.release();
+    await open[0]!.lose();
+    expect(await gateway.current('server')).toMatchObject({ connections: 0 });
+  });
+});
+
 describe('a gateway that is asked for what it does not know', () => {
   it.each([
     [{ routeId: 'three', clientIp: 'a' }, 'There is no route "three". Known routes: "one", "two".'],

@@ -2,6 +2,7 @@ import { URL } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readPath } from '../../lib/gateway/request-path.js';
+import { workMs } from '../support/work-ms.js';
 
 /** Pieces that tricks are made of. */
 const PIECES = [
@@ -111,11 +112,12 @@ describe('the path of a request', () => {
       'a/b',
     ];
     const PLAIN = [':', 'a:', '?', 'a/b'];
-    const start = performance.now();
-    for (const piece of pieces) {
-      expect(readPath(`/${piece.repeat(1_000_000)}`).cut).toBe(!PLAIN.includes(piece));
-      expect(readPath(`/${piece.repeat(1_000)}`).cut).toBe(false);
-    }
-    expect(performance.now() - start).toBeLessThan(5_000);
+    const costMs = workMs(() => {
+      for (const piece of pieces) {
+        expect(readPath(`/${piece.repeat(1_000_000)}`).cut).toBe(!PLAIN.includes(piece));
+        expect(readPath(`/${piece.repeat(1_000)}`).cut).toBe(false);
+      }
+    });
+    expect(costMs).toBeLessThan(5_000);
   });
 });

@@ -16,6 +16,8 @@ export interface Flood {
   /** Calls that are under way at the same time in one process. */
   readonly callers: number;
   readonly milliseconds: number;
+  /** Whether to go on, however long it takes, until everything is denied. @default false */
+  readonly untilDenied?: boolean;
 }
 
 /** What one process saw. */

@@ -11,5 +11,5 @@ limitStoreProperties(
     const clock = new FakeClock();
     return { clock, store: new MemoryStore(clock) };
   },
-  { runs: RUNS, bookingRuns: 20 * RUNS, millisecondsEach: 20 * RUNS + 30_000 },
+  { runs: RUNS, bookingRuns: 20 * RUNS, millisecondsEach: 10 * RUNS },
 );

@@ -5,7 +5,7 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Req, Res, Sse, StreamableFile } from '@nestjs/common';
 import { interval, map } from 'rxjs';
 import type { Decision, Inquiry, Return } from '../../lib/core/limit-store.js';
@@ -18,6 +18,9 @@ import type { HttpApp } from '../support/http-app.js';
 import { adapters, closeApps, startApp } from '../support/http-app.js';
 import { sharedRedis, until } from '../support/redis-servers.js';
 import { chanceFrom, RudeClient } from '../support/rude-clients.js';
+
+// Processes and servers take their time on a busy machine.
+jest.setTimeout(30_000);
 
 const MAX = { server: 14, backend: 12, route: 8, client: 3 } as const;
 const ADDRESSES = Array.from({ length: 8 }, (_, i) => `127.0.0.${i + 1}`);

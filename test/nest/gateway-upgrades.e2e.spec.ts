@@ -1,14 +1,19 @@
 import 'reflect-metadata';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Decision, Inquiry } from '../../lib/core/limit-store.js';
 import { StoreAround } from '../../lib/core/store-around.js';
 import { GatewayLimiter, RateLimitModule } from '../../lib/index.js';
+import type { LevelLimits, RateLimitOptions } from '../../lib/index.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { MonotonicClock } from '../../lib/memory/monotonic-clock.js';
+import type { StartOptions } from '../support/http-app.js';
 import { adapters, closeApps, startApp } from '../support/http-app.js';
 import { until } from '../support/redis-servers.js';
+
+// Processes and servers take their time on a busy machine.
+jest.setTimeout(30_000);
 
 const UPGRADE = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
 
@@ -34,10 +39,10 @@ class HeldStore extends StoreAround {
 afterEach(closeApps);
 
 describe.each(adapters)('an upgrade on %s', (adapter) => {
-  async function start(maxConnections: number, store?: StoreAround) {
-    const gateway = { server: { rateLimit: { maxConnections } } };
-    const options = store ? { gateway, store } : { gateway };
-    const { app } = await startApp(adapter, { imports: [RateLimitModule.forRoot(options)] });
+  async function start(limits: LevelLimits, more: RateLimitOptions = {}, how?: StartOptions) {
+    const gateway = { server: { rateLimit: limits } };
+    const imports = [RateLimitModule.forRoot({ gateway, ...more })];
+    const { app } = await startApp(adapter, { imports }, how);
     const server = app.getHttpServer() as Server;
     const limiter = app.get(GatewayLimiter);
     const [sockets, handled]: [Socket[], Socket[]] = [[], []];
@@ -65,7 +70,7 @@ describe.each(adapters)('an upgrade on %s', (adapter) => {
     'whose client leaves (%s) before it is admitted holds nothing',
     async (leave) => {
       const store = new HeldStore();
-      const { server, limiter, sockets, port } = await start(3, store);
+      const { server, limiter, sockets, port } = await start({ maxConnections: 3 }, { store });
       const socket = ask(port);
       await until('the store to be asked', () => store.asked === 1);
       socket[leave]();
@@ -83,8 +88,58 @@ describe.each(adapters)('an upgrade on %s', (adapter) => {
     },
   );
 
+  /** What the server says to an upgrade, up to the end. */
+  async function refusalOf(port: number, from?: string): Promise<string> {
+    const forwarded = from === undefined ? '' : `X-Forwarded-For: ${from}\r\n`;
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.write(UPGRADE.replace(/\r\n$/, `${forwarded}\r\n`));
+    let said = '';
+    for await (const data of socket) said += String(data);
+    return said;
+  }
+
+  it('that is refused tells which level said no, as a request is told', async () => {
+    const { limiter, port } = await start({ maxConnections: 1, maxQps: 100 });
+    await limiter.tryAcquireConnection({ clientIp: '192.0.2.1' });
+    const [head, body] = (await refusalOf(port)).split('\r\n\r\n') as [string, string];
+    expect(head).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n/);
+    expect(head).toContain('RateLimit-Policy: "server-qps";q=100;w=1, "server-connections";q=1');
+    expect(head).toMatch(/\r\nRetry-After: \d+\r\n/);
+    expect(head).toContain('Content-Type: application/json; charset=utf-8');
+    expect(JSON.parse(body)).toMatchObject({ statusCode: 429, plans: ['server-connections'] });
+  });
+
+  it('that is refused tells it as a problem where problems are told', async () => {
+    const { port } = await start({ maxConnections: 0 }, { problemDetails: true });
+    const [head, body] = (await refusalOf(port)).split('\r\n\r\n') as [string, string];
+    expect(head).toContain('Content-Type: application/problem+json');
+    expect(JSON.parse(body)).toMatchObject({
+      status: 429,
+      'violated-policies': ['server-connections'],
+    });
+  });
+
+  it.each([
+    [true, ['198.51.100.1', '198.51.100.2']],
+    [false, ['127.0.0.1']],
+  ])('counts for the client that a proxy tells if it is trusted (%s)', async (trustProxy, all) => {
+    const limits = { maxConnectionsPerClient: 1 };
+    const { limiter, handled, port } = await start(limits, {}, { trustProxy });
+    for (const from of ['198.51.100.1', '198.51.100.2']) {
+      const forwarded = `X-Forwarded-For: ${from}\r\n\r\n`;
+      connect({ port, host: '127.0.0.1' })
+        .on('error', () => undefined)
+        .write(UPGRADE.replace(/\r\n$/, forwarded));
+    }
+    await until('all to be admitted', () => handled.length === all.length);
+    for (const client of all) {
+      expect(await limiter.current('client', client)).toMatchObject({ connections: 1 });
+    }
+    expect(await refusalOf(port, '198.51.100.1')).toContain('"plans":["client-connections"]');
+  });
+
   it('that is refused is over, whether its client hangs up or not', async () => {
-    const { server, handled, port } = await start(0);
+    const { server, handled, port } = await start({ maxConnections: 0 });
     const socket = ask(port, 'more than was asked for');
     const said = await new Promise<string>((resolve) =>
       socket.once('data', (data) => resolve(String(data))),
@@ -96,7 +151,7 @@ describe.each(adapters)('an upgrade on %s', (adapter) => {
   });
 
   it('that is refused does no harm when its client resets the connection', async () => {
-    const { server, port } = await start(0);
+    const { server, port } = await start({ maxConnections: 0 });
     for (let i = 0; i < 50; i++) {
       const socket = ask(port, 'more');
       await new Promise((resolve) => socket.once('data', resolve));

@@ -57,6 +57,18 @@ describe.each(adapters)('a gateway on %s', (adapter) => {
     expect((await http.get('/hello', { from: '127.0.0.2' })).status).toBe(200);
   });
 
+  it('counts a client by its address, however that is written', async () => {
+    const http = await start();
+    const gateway = http.app.get(GatewayLimiter);
+    await http.get('/hello');
+    for (const address of ['127.0.0.1', '::ffff:127.0.0.1', '::ffff:7f00:1']) {
+      expect(await gateway.current('client', address, 'api')).toMatchObject({ qps: 1 });
+    }
+    const target = { routeId: 'api', clientIp: '::ffff:127.0.0.1' };
+    expect((await gateway.tryAcquire(target)).allowed).toBe(true);
+    expect((await http.get('/hello')).status).toBe(429);
+  });
+
   it('refuses a path that servers read differently', async () => {
     const http = await start();
     expect((await http.get('/x/..%2Fstream')).status).toBe(400);

@@ -23,6 +23,7 @@ import type { HttpApp, StartOptions } from '../support/http-app.js';
 import { bootApp, closeApps, startApp } from '../support/http-app.js';
 import { HttpSite } from '../support/http-site.js';
 import { sharedRedis, until } from '../support/redis-servers.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 
 jest.setTimeout(40_000);
 
@@ -31,8 +32,12 @@ const SITE = 'site.example';
 const SLOW = { requestsPerSecond: 0.02, burstCapacity: 1 };
 const FAST = { requestsPerSecond: 1_000, burstCapacity: 1_000 };
 
+/** Redis is well, and has to answer everything, however busy this machine is. */
+const PATIENT_MS = 10_000;
+
 let folder: string;
 let file: string;
+let proxy: TcpProxy | undefined;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'outbound-nest-'));
@@ -42,6 +47,8 @@ beforeEach(() => {
 afterEach(async () => {
   await closeApps();
   await HttpSite.closeAll();
+  await proxy?.close();
+  proxy = undefined;
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -240,7 +247,8 @@ describe('the outbound side', () => {
   });
 
   it('is shared by applications on Redis: turns, blocks and cooldowns', async () => {
-    const redis = { redis: sharedRedis.url, keyPrefix: `outbound-${randomUUID()}` };
+    const keyPrefix = `outbound-${randomUUID()}`;
+    const redis = { redis: sharedRedis.url, keyPrefix, deadlineMs: PATIENT_MS };
     const options = { default: { requestsPerSecond: 0.05, burstCapacity: 2 } };
     const [one, other] = [await boot(options, redis), await boot(options, redis)];
     await limiterOf(one).wait(SITE);
@@ -259,6 +267,23 @@ describe('the outbound side', () => {
     await expect(limiterOf(other).wait(SITE, { timeoutMs: 100 })).rejects.toMatchObject({
       code: 'WAIT_TIMED_OUT',
     });
+  });
+
+  it('tells of a cooldown that began while others could not be heard', async () => {
+    proxy = await TcpProxy.to({ port: Number(new URL(sharedRedis.url).port) });
+    const keyPrefix = `outbound-${randomUUID()}`;
+    const one = await boot({}, { redis: sharedRedis.url, keyPrefix, deadlineMs: PATIENT_MS });
+    const other = await boot({}, { redis: proxy.url, keyPrefix, deadlineMs: 500 });
+    await limiterOf(other).allow(SITE);
+    const heard: string[] = [];
+    throttlerOf(other).events.on('cooldown', ({ domain }) => heard.push(domain));
+    proxy.fallSilent();
+    for (let i = 0; i < 3; i++) await throttlerOf(one).recordBlock(SITE, 'captcha');
+    // Redis is taken for dead, and not asked until it has been tried.
+    for (let i = 0; i < 3; i++) await throttlerOf(other).state(SITE);
+    proxy.speakAgain();
+    await until('the news', () => heard.length > 0);
+    expect(heard).toEqual([SITE]);
   });
 });
 

@@ -356,7 +356,7 @@ describe.each(adapters)('phases on %s', (adapter) => {
     });
   });
 
-  it.each(['rpc', 'ws', 'graphql'])('a context of type %s passes', async (type) => {
+  it.each(['rmq', 'necord', 'telegraf'])('a context of type %s passes', async (type) => {
     @Controller()
     class AccountController {
       @Get()
@@ -383,6 +383,9 @@ describe.each(adapters)('phases on %s', (adapter) => {
       expect(await lastValueFrom(handled)).toBe('answer');
     }
     expect(await remaining(app, 'ip:127.0.0.1', 'one')).toBe(1);
+    expect(app.logs.debugs).toEqual([
+      `Handlers of type "${type}" are not limited: they are left alone.`,
+    ]);
   });
 });
 

@@ -14,11 +14,13 @@ const DEFAULTS = {
   ipv6PrefixBits: 64,
   headers: 'draft-11',
   problemDetails: false,
+  graphql: { countBy: 'operation' },
   keyPrefix: 'rate_limiter',
   deadlineMs: 50,
   onStoreFailure: 'open',
   localShare: 1,
   denyCache: true,
+  diagnostics: true,
 };
 
 describe('the options', () => {
@@ -47,6 +49,9 @@ describe('the options', () => {
     { headers: 'legacy' },
     { headers: false },
     { problemDetails: true },
+    { diagnostics: false },
+    { graphql: { countBy: 'field' } },
+    { graphql: {} },
     { redis: 'redis://127.0.0.1:6379' },
     { redis: { host: 'redis', port: 6379 } },
     { keyPrefix: 'my-app:limits' },

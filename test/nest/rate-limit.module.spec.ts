@@ -25,7 +25,10 @@ import { bootApp, closeApps, fakeIntervals, startApp } from '../support/http-app
 const OPTION_NAMES =
   '"plans", "registry", "redis", "keyPrefix", "deadlineMs", "onStoreFailure", "localShare", ' +
   '"denyCache", "store", "clock", "maxLimits", "keyResolvers", "onMissingKey", ' +
-  '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "outbound", "gateway"';
+  '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "diagnostics", "graphql", ' +
+  '"outbound", "gateway"';
+
+const GRAPHQL = '{ countBy: "operation" } or { countBy: "field" }';
 
 @Controller()
 class BareController {
@@ -281,6 +284,10 @@ describe('an option that is wrong', () => {
     ['headers', '"draft-11", "legacy" or false', 'draft-10', '"draft-10"'],
     ['problemDetails', 'true or false', 'yes', '"yes"'],
     ['problemDetails', 'true or false', 1, '1'],
+    ['diagnostics', 'true or false', 'once', '"once"'],
+    ['graphql', GRAPHQL, 'field', '"field"'],
+    ['graphql', GRAPHQL, { countBy: 'query' }, '{"countBy":"query"}'],
+    ['graphql', GRAPHQL, { per: 'field' }, '{"per":"field"}'],
   ])('does not boot: %s, which is to be %s, with %p', async (name, expected, value, shown) => {
     await expect(boot({ [name]: value })).rejects.toMatchObject({
       name: 'InvalidOptionError',

@@ -7,7 +7,7 @@ import { Test } from '@nestjs/testing';
 import type { AxiosError, AxiosInstance, InternalAxiosRequestConfig } from 'axios';
 import axios from 'axios';
 import { firstValueFrom, timeout } from 'rxjs';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { MonotonicClock } from '../../lib/memory/monotonic-clock.js';
 import type { OutboundOptions } from '../../lib/nest/outbound-options.js';
@@ -19,8 +19,6 @@ import { HttpSite } from '../support/http-site.js';
 import { outboundSide } from '../support/outbound-side.js';
 import { freePort } from '../support/redis-servers.js';
 import { readRecorded } from './recorded-response.js';
-
-jest.setTimeout(30_000);
 
 const HOME = '127.0.0.1';
 const ELSEWHERE = '127.0.0.2';
@@ -84,7 +82,7 @@ describe('axios', () => {
     const startedMs = performance.now();
     await Promise.all([client.get(site.url()), client.get(site.url()), client.get(site.url())]);
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(199);
-    expect((await outbound.limiter.wait(ELSEWHERE)).waitedMs).toBeLessThan(50);
+    expect(await outbound.limiter.allow(ELSEWHERE)).toMatchObject({ allowed: true });
   });
 
   it.each([
@@ -491,7 +489,7 @@ describe('the slot of a call by axios', () => {
     limitAxios(own, outbound.limiter, outbound.throttler);
     if (when === 'after') own.interceptors.request.use(fail);
     await expect(own.get(site.url())).rejects.toThrow('broken');
-    expect((await outbound.limiter.wait(HOME, { timeoutMs: 1_000 })).waitedMs).toBeLessThan(500);
+    expect((await outbound.limiter.wait(HOME, { timeoutMs: 5_000 })).domain).toBe(HOME);
   });
 
   it('is held while the call is under way, and given back once', async () => {

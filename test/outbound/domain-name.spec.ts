@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { RateLimitError } from '../../lib/core/errors.js';
 import { InvalidDomainError, normalizeDomain } from '../../lib/outbound/domain-name.js';
+import { workMs } from '../support/work-ms.js';
 
 const label = (length: number) => 'a'.repeat(length);
 /** 253 characters: the longest name that DNS knows. */
@@ -187,8 +188,9 @@ describe('what names no host is refused', () => {
 
   it('in no time, however long it is', () => {
     const hostile = [label(1e6), 'a.'.repeat(1e6), 'ü'.repeat(1e6), `//${'@'.repeat(1e6)} `];
-    const started = performance.now();
-    for (const text of hostile) expect(messageOf(text)).toMatch(/^Expected/);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    const costMs = workMs(() => {
+      for (const text of hostile) expect(messageOf(text)).toMatch(/^Expected/);
+    });
+    expect(costMs).toBeLessThan(2_000);
   });
 });

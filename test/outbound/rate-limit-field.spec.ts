@@ -4,6 +4,7 @@ import type { BareItem, Item } from 'structured-headers';
 import { parseList, serializeList, Token } from 'structured-headers';
 import type { RateLimitItem } from '../../lib/outbound/rate-limit-field.js';
 import { parseRateLimitField } from '../../lib/outbound/rate-limit-field.js';
+import { workMs } from '../support/work-ms.js';
 
 /** What a complete parser of structured fields makes of it. */
 function reference(field: string): readonly RateLimitItem[] {
@@ -173,9 +174,11 @@ describe('the RateLimit header', () => {
     '"a";r=1;t=1,',
   ])('made of %j without end is refused at once', (text) => {
     const field = text.repeat(65_536 / text.length);
-    const started = performance.now();
-    expect(parseRateLimitField(field)).toEqual([]);
-    parseRateLimitField(field.slice(0, 8_192));
-    expect(performance.now() - started).toBeLessThan(50);
+    const costMs = workMs(() => {
+      expect(parseRateLimitField(field)).toEqual([]);
+      parseRateLimitField(field.slice(0, 8_192));
+    });
+    // Other threads of this process work as well; trying all ways through would take minutes.
+    expect(costMs).toBeLessThan(500);
   });
 });

@@ -37,6 +37,7 @@ export class DistantStore extends LimitStore {
   readonly #news: Line;
   #isLive = true;
   #gaps = 0;
+  #onLive: () => void = () => undefined;
 
   constructor(
     private readonly store: LimitStore,
@@ -53,6 +54,7 @@ export class DistantStore extends LimitStore {
   set isDeaf(isDeaf: boolean) {
     if (isDeaf && this.#isLive) this.#gaps++;
     this.#isLive = !isDeaf;
+    if (!isDeaf) this.#onLive();
   }
 
   override decide(inquiry: Inquiry): Promise<Decision> {
@@ -79,7 +81,8 @@ export class DistantStore extends LimitStore {
     return this.#ask(() => this.store.lookAtGate(gate));
   }
 
-  override watchGates(listener: GateListener): GateWatch {
+  override watchGates(listener: GateListener, onLive: () => void = () => {}): GateWatch {
+    this.#onLive = onLive;
     const watch = this.store.watchGates((key, state) => {
       if (this.#isLive) void this.#news.pass().then(() => listener(key, state));
     });

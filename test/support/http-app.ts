@@ -37,15 +37,20 @@ export interface StartOptions {
   readonly configure?: (app: INestApplication) => void;
   /** Replaces parts of the application as the tests of a user would. */
   readonly override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
-  /** Whether the first entry of `X-Forwarded-For` is believed. */
-  readonly trustProxy?: boolean;
+  /** Which proxies are believed, as the platform is told; true believes all of them. */
+  readonly trustProxy?: unknown;
 }
 
 /** Collects what an application logs. */
 export class LogLines implements LoggerService {
+  readonly debugs: string[] = [];
   readonly infos: string[] = [];
   readonly warnings: string[] = [];
   readonly errors: string[] = [];
+
+  debug(message: unknown): void {
+    this.debugs.push(String(message));
+  }
 
   log(message: unknown): void {
     this.infos.push(String(message));
@@ -210,8 +215,11 @@ export async function closeApps(): Promise<void> {
   await Promise.all(running.splice(0).map((app) => app.close()));
 }
 
-function createAdapter(adapter: Adapter, trustProxy: boolean): AbstractHttpAdapter {
-  if (adapter === 'fastify') return new FastifyAdapter({ trustProxy, forceCloseConnections: true });
+function createAdapter(adapter: Adapter, trustProxy: unknown): AbstractHttpAdapter {
+  if (adapter === 'fastify') {
+    const trusted = trustProxy as boolean;
+    return new FastifyAdapter({ trustProxy: trusted, forceCloseConnections: true });
+  }
   const express = new ExpressAdapter();
   express.set('trust proxy', trustProxy);
   return express;

@@ -13,5 +13,8 @@ export function outboundSide(
   options: OutboundOptions = {},
   store: LimitStore = new MemoryStore(new MonotonicClock()),
 ): Outbound {
-  return new Outbound(checkOutboundOptions({ default: GENEROUS, ...options }), { store, keeper: NO_KEEPER });
+  return new Outbound(checkOutboundOptions({ default: GENEROUS, ...options }), {
+    store,
+    keeper: NO_KEEPER,
+  });
 }

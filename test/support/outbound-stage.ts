@@ -40,7 +40,10 @@ export class OutboundStage {
     const newLeaseId = () => `lease-${leases++}`;
     this.book = new DomainBook(
       rules,
-      { store, watch, ticker, newLeaseId },
+      {
+        ...{ store, watch, ticker, newLeaseId },
+        onShut: (name, shut) => this.throttler.hearShut(name, shut),
+      },
       {
         throttle: options.throttle ?? {},
         onStoreFailure: 'local',
@@ -58,9 +61,12 @@ export class OutboundStage {
       ...{ book: this.book, throttler: this.throttler, fetch, timeMs },
       timeoutMs: Number.POSITIVE_INFINITY,
     });
-    watch.listen((key, state) => {
-      const domain = this.book.find(key);
-      if (domain) this.throttler.hear(domain, state);
-    });
+    watch.listen(
+      (key, state) => {
+        const domain = this.book.find(key);
+        if (domain) this.throttler.hear(domain, state);
+      },
+      () => void this.throttler.catchUp(),
+    );
   }
 }

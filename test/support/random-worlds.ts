@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { definePlan } from '../../lib/core/define-plan.js';
 import type { Plan } from '../../lib/core/plan.js';
+import type { Rate } from '../../lib/core/rate.js';
 
 const DAY_MS = 86_400_000;
 const MAX_QUOTA = 1_000_000;
@@ -22,7 +23,7 @@ export const bucketPlan = (name: string) =>
   fc.oneof(
     fc
       .tuple(between(1, MAX_QUOTA), periodMs)
-      .map(([tokens, ms]) => definePlan(name, `${tokens}/${ms}ms`)),
+      .map(([tokens, ms]) => definePlan(name, `${tokens}/${ms}ms` as Rate)),
     // A rate that no double can hold exactly, and that fills the bucket within a day.
     fc
       .tuple(between(1, MAX_QUOTA), periodMs)

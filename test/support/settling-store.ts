@@ -52,12 +52,12 @@ export class SettlingStore extends LimitStore {
     return this.#follow(this.store.lookAtGate(gate));
   }
 
-  override watchGates(listener: GateListener): GateWatch {
+  override watchGates(listener: GateListener, onLive?: () => void): GateWatch {
     this.#news.set(listener, 0);
     const watch = this.store.watchGates((key, state) => {
       listener(key, state);
       this.#news.set(listener, this.#news.get(listener)! - 1);
-    });
+    }, onLive);
     this.#watches.push(watch);
     return watch;
   }

@@ -7,9 +7,13 @@ export type Phase = 'guard' | 'interceptor';
 
 /** What the resolvers of this package read of a request; Express and Fastify both have it. */
 export interface RequestSource {
+  /** The address of the client, as the platform tells it. */
   readonly ip?: string | undefined;
+  /** Where the address is when there is no `ip`. */
   readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
+  /** The headers, by their names in lower case. */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined;
+  /** Who was authenticated. */
   readonly user?: unknown;
 }
 

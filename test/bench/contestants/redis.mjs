@@ -1,39 +1,26 @@
 // Decisions of a two-plan chain on one Redis, of ours, the peers' and plain scripts:
 // redis.mjs <contestant> <url> [<number of keys>]
-import 'reflect-metadata';
 import { Redis } from 'ioredis';
+import { RateLimiter } from 'nestjs-floodgate';
 import { peer } from '../peers/peer.mjs';
-import { median } from '../rounds.mjs';
+import { boot, TWO_PLANS } from './application.mjs';
+import { CALLERS, scattered, serveCallers } from './callers.mjs';
 
 const [, , contestant, url, keyCount = '10000'] = process.argv;
 const PLENTY = 1_000_000_000;
 const KEYS = Number(keyCount);
-const CALLERS = 64;
 
 const PLANS = {
-  gold: { capacity: 1_000_000, tokensPerSecond: 1_000 },
-  daily: { capacity: 1_000_000, tokensPerSecond: 10 },
+  ...TWO_PLANS,
   'gold-window': { limit: 1_000_000, windowMs: 60_000 },
   'daily-window': { limit: 1_000_000, windowMs: 86_400_000 },
   exhausted: { capacity: 1, tokensPerSecond: 0.000_1 },
 };
-const CHAIN = ['gold', 'daily'];
-
-async function boot() {
-  const { NestFactory } = await import('@nestjs/core');
-  const { Module } = await import('@nestjs/common');
-  const { RateLimiter, RateLimitModule } = await import('nestjs-floodgate');
-  class AppModule {}
-  // On a busy machine everybody is late at times; that is not what is measured here.
-  const options = { redis: url, plans: PLANS, deadlineMs: 5_000 };
-  Module({ imports: [RateLimitModule.forRoot(options)] })(AppModule);
-  const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
-  return { app, limiter: app.get(RateLimiter) };
-}
+const CHAIN = Object.keys(TWO_PLANS);
 
 /** Asks our limiter, and accepts no answer but the one that is to be measured. */
 async function floodgate(chain, expected = 'ALLOWED') {
-  const { limiter } = await boot();
+  const limiter = (await boot({ redis: url, plans: PLANS })).get(RateLimiter);
   return async (key) => {
     const { reason } = await limiter.allow(key, chain, 1);
     if (reason !== expected) throw new Error(`${reason} instead of ${expected}`);
@@ -42,7 +29,8 @@ async function floodgate(chain, expected = 'ALLOWED') {
 
 /** What our store sends for one decision of each key, as it hands it to its client. */
 async function messages(keys) {
-  const { app, limiter } = await boot();
+  const app = await boot({ redis: url, plans: PLANS });
+  const limiter = app.get(RateLimiter);
   const { sendCommand } = Redis.prototype;
   const sent = [];
   Redis.prototype.sendCommand = function (command, ...rest) {
@@ -102,35 +90,10 @@ const contestants = {
   },
 };
 
-/** Neighbours in time are not neighbours in memory. */
 function keyOf(turn) {
-  return `user-${(turn * 7_919) % KEYS}`;
+  return `user-${scattered(turn, KEYS)}`;
 }
 
 const decide = await contestants[contestant]();
 const callers = contestant.endsWith('alone') ? 1 : CALLERS;
-
-process.on('message', async ({ milliseconds }) => {
-  const latencies = [];
-  const cpuBefore = process.cpuUsage();
-  const started = performance.now();
-  let decisions = 0;
-  const call = async () => {
-    let now = performance.now();
-    while (now - started < milliseconds) {
-      const asked = now;
-      await decide(keyOf(decisions++));
-      now = performance.now();
-      if (callers === 1) latencies.push(now - asked);
-    }
-  };
-  await Promise.all(Array.from({ length: callers }, call));
-  const { user, system } = process.cpuUsage(cpuBefore);
-  process.send({
-    decisions,
-    perSecond: (decisions / (performance.now() - started)) * 1_000,
-    nodeCpuUs: (user + system) / decisions,
-    latencyUs: callers === 1 ? median(latencies) * 1_000 : undefined,
-  });
-});
-process.send({ ready: true });
+serveCallers((turn) => decide(keyOf(turn)), { callers });

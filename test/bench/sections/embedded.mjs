@@ -3,7 +3,7 @@ import { atLeast } from '../report.mjs';
 import { raceProcesses, start } from '../rounds.mjs';
 
 export async function embedded(report) {
-  const names = ['floodgate', 'flexible', 'throttler'];
+  const names = ['floodgate', 'observed', 'flexible', 'throttler'];
   const onRound = report.rounds('embedded decisions');
   const samples = await raceProcesses(names, (name) => start('embedded.mjs', name), { onRound });
   const against = (peer, other) =>
@@ -12,4 +12,7 @@ export async function embedded(report) {
     });
   against('rate-limiter-flexible', 'flexible');
   against('@nestjs/throttler', 'throttler');
+  report.compare('the same, observed, against not', samples, ['observed', 'floodgate'], {
+    target: atLeast(0.97),
+  });
 }

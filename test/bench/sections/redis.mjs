@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { createFarm } from '../../redis/farm.mjs';
 import { atLeast, atMost } from '../report.mjs';
 import { raceProcesses, start } from '../rounds.mjs';
-import { cpuUs, scriptUs, sizeOf } from './redis-figures.mjs';
+import { measured, sizeOf } from './redis-figures.mjs';
 
 // Two busy processes at a time feel everything else that runs on the machine.
 const MANY_SHORT_ROUNDS = { rounds: 15, milliseconds: 300 };
@@ -59,19 +59,6 @@ async function crowd(report, url, admin) {
   );
   compare('CPU of Node per decision, against rate-limiter-flexible', 'flexible', each('nodeCpuUs'));
   compare('CPU of Node per decision, against the throttler', 'throttler', each('nodeCpuUs'));
-}
-
-/** A slice, and what it cost the server. */
-async function measured(contestant, milliseconds, admin) {
-  await admin.config('RESETSTAT');
-  const before = await cpuUs(admin);
-  const sample = await contestant.slice(milliseconds);
-  const spentUs = (await cpuUs(admin)) - before;
-  return {
-    ...sample,
-    redisCpuUs: spentUs / sample.decisions,
-    scriptUs: (await scriptUs(admin)) / sample.decisions,
-  };
 }
 
 /** One caller, one decision at a time: what is added to the script's own round trip. */

@@ -1,7 +1,10 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { describeWithServers } from '../../support/describe-with-servers.js';
 import type { Member } from './members.js';
 import { Members, mostAtOnce } from './members.js';
+
+// Processes and servers take their time on a busy machine.
+jest.setTimeout(30_000);
 
 const TARGET = { clientIp: '192.0.2.1' };
 const SMALL = { maxQps: 20, maxConnections: 3 };

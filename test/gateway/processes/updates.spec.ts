@@ -1,11 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { GatewayConfig } from '../../../lib/index.js';
 import { describeWithServers } from '../../support/describe-with-servers.js';
 import { until } from '../../support/redis-servers.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import type { Member } from './members.js';
 import { Members, mostAtOnce, nowMs } from './members.js';
+
+// Processes and servers take their time on a busy machine.
+jest.setTimeout(30_000);
 
 const GATEWAY: GatewayConfig = {
   backends: [{ name: 'api' }],

@@ -9,7 +9,13 @@ const { lib, options } = JSON.parse(process.argv[2]);
 const { AdaptiveThrottler, OutboundLimiter, RateLimitModule } = await import(lib);
 
 const root = { module: class AppModule {}, imports: [RateLimitModule.forRoot(options)] };
-const app = await NestFactory.createApplicationContext(root, { logger: false });
+let rulesRead = 0;
+const logger = {
+  log: (line) => (rulesRead += Number(String(line).startsWith('Outbound rules were read again'))),
+  warn: () => undefined,
+  error: () => undefined,
+};
+const app = await NestFactory.createApplicationContext(root, { logger });
 const limiter = app.get(OutboundLimiter);
 const throttler = app.get(AdaptiveThrottler);
 
@@ -67,6 +73,7 @@ const actions = {
     return Promise.all(reports);
   },
   cooldowns: () => cooldowns,
+  rulesRead: () => rulesRead,
   throttleStats: (domain) => throttler.stats(domain),
   waiting: (domain) => limiter.waiting(domain).count,
 };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { RateLimitOptions, ThrottleStatsSnapshot } from '../../../lib/index.js';
-import { createFarm } from '../../support/redis-servers.js';
+import { createFarm, until } from '../../support/redis-servers.js';
 import type { Outcome } from './outcome.js';
 
 /** Calls that a process begins at once. */
@@ -93,6 +93,13 @@ export class Callers {
   /** The cooldowns that each process heard of. */
   cooldowns(): Promise<number[][]> {
     return this.#all('cooldowns');
+  }
+
+  /** Waits until each process goes by the rules that it read in a file, again so often. */
+  async haveReadRules(times: number): Promise<void> {
+    await until('the rules to be read', async () =>
+      (await this.#all<number>('rulesRead')).every((read) => read >= times),
+    );
   }
 
   throttleStats(domain: string): Promise<ThrottleStatsSnapshot[]> {

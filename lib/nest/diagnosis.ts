@@ -1,0 +1,23 @@
+/** What looks wrong around the application, and what to do. Codes stay when sentences improve. */
+export const DIAGNOSES = {
+  FORWARDED_FOR_IGNORED:
+    'A request came with X-Forwarded-For, which is ignored because no proxy is trusted. If one stands ' +
+    'before this application, all its clients share one address and one limit: name it, with ' +
+    "app.set('trust proxy', 'loopback') on Express or new FastifyAdapter({ trustProxy: '127.0.0.1' }). " +
+    'If none does, a caller made it up and nothing is wrong.',
+  TRUST_PROXY_TRUE:
+    'Every proxy is trusted (true), so that callers choose their own address by sending ' +
+    "X-Forwarded-For, and escape their limits. Name the proxy instead, for instance 'loopback'.",
+  TRUST_PROXY_NUMBER:
+    'The number that Fastify has for trustProxy is ignored, so that all clients behind the proxy share ' +
+    "one address and one limit. Name the proxy instead: new FastifyAdapter({ trustProxy: '127.0.0.1' }).",
+  ONE_ADDRESS:
+    'Many requests have come for different clients (X-Forwarded-For), all from one address, so that they ' +
+    'share one limit. There is probably one more proxy than are trusted: name all of them.',
+  SEVERAL_PROCESSES:
+    'This is one of several processes (PM2 or node:cluster), and each counts alone: together they let ' +
+    "pass a multiple of every limit. Share the limits: RateLimitModule.forRoot({ redis: 'redis://…' }).",
+} as const;
+
+/** What looks wrong, as a word. */
+export type DiagnosisCode = keyof typeof DIAGNOSES;

@@ -1,0 +1,29 @@
+import { rawResponse } from './when-done.js';
+
+/** Nginx's word for a client that hung up before it was answered; never sent to anybody. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** How a request ended. */
+export interface RequestOutcome {
+  /** The request of the platform. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the user knows the request's type
+  readonly request: any;
+  /** The response of the platform: Express's `Response`, Fastify's `Reply`. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the user knows the response's type
+  readonly response: any;
+  /** The status that was sent; 499 when the client hung up before it had the whole response. */
+  readonly statusCode: number;
+  /** What the handler threw. A guard that refused is told by the status alone. */
+  readonly error: unknown;
+}
+
+/** Tells how a request ended, now that it has. */
+export function outcomeOf(request: unknown, response: unknown, error: unknown): RequestOutcome {
+  const { writableFinished, statusCode } = rawResponse(response);
+  return {
+    request,
+    response,
+    statusCode: writableFinished ? statusCode : CLIENT_CLOSED_REQUEST,
+    error,
+  };
+}

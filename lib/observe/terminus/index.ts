@@ -1,0 +1,1 @@
+export { RateLimitHealthIndicator } from './rate-limit.health-indicator.js';
