@@ -250,7 +250,7 @@ describe('the README', () => {
     const defaults = Object.entries(checkDashboardOptions({}));
     const shown = defaults.map(([name, value]) => [
       name,
-      Array.isArray(value) ? 'none' : typeof value === 'string' ? `'${value}'` : String(value),
+      Array.isArray(value) ? 'none' : JSON.stringify(value).replaceAll('"', "'"),
     ]);
     const told = rows.map(([name, , value]) => [name, value]);
     expect(Object.fromEntries(told)).toEqual(Object.fromEntries(shown));

@@ -42,6 +42,50 @@ describe('the page of the dashboard', () => {
   });
 });
 
+describe('the colours of the page', () => {
+  const css = readFileSync(join(SOURCES, 'style.css'), 'utf8');
+  const pairs = [...css.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)];
+  const colors = new Map(
+    pairs.map(([, name, light, dark]) => [name!, { light: light!, dark: dark! }]),
+  );
+
+  it.each(['light', 'dark'] as const)('can be read where it is %s', (theme) => {
+    const color = (name: string) => luminance(colors.get(name)![theme]);
+    const texts = ['text', 'quiet', 'bad', 'warning', 'good'];
+    for (const name of texts) {
+      expect([name, contrast(color(name), color('surface'))]).toEqual([name, READABLE]);
+      expect([name, contrast(color(name), color('page'))]).toEqual([name, READABLE]);
+    }
+    const chips = ['good', 'warning', 'bad'].map((tone) => [tone, `${tone}-soft`]);
+    for (const [name, behind] of [...chips, ['quiet', 'plain-soft']]) {
+      expect([name, contrast(color(name!), color(behind!))]).toEqual([name, READABLE]);
+    }
+    for (const line of ['allowed', 'delayed', 'denied']) {
+      expect([line, contrast(color(line), color('surface'))]).toEqual([line, VISIBLE]);
+    }
+  });
+});
+
+/** What WCAG 2 asks of text, and of what is drawn. */
+const READABLE: unknown = atLeast(4.5);
+const VISIBLE: unknown = atLeast(3);
+
+function atLeast(least: number) {
+  return { asymmetricMatch: (ratio: number) => ratio >= least, toString: () => `≥ ${least}` };
+}
+
+function contrast(one: number, other: number): number {
+  return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+}
+
+function luminance(hex: string): number {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const part = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+}
+
 function hashOf(tag: string): string {
   const [, text] = new RegExp(`<${tag}>(.*?)</${tag}>`, 's').exec(PAGE)!;
   return `sha256-${createHash('sha256').update(text!).digest('base64')}`;

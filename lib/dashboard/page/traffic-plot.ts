@@ -91,10 +91,14 @@ function scale(max: number | null): [number, number] {
   return [0, Math.max(LOWEST_TOP, (max ?? 0) * 1.1)];
 }
 
-/** A label that would be cut off at the edge is left out. */
+/** A label that would be cut off at an edge is left out. */
 function times(plot: uPlot, all: readonly number[]): string[] {
-  const edge = plot.bbox.width / devicePixelRatio - HALF_LABEL;
-  return all.map((seconds) => (plot.valToPos(seconds, 'x') < edge ? clock(seconds * 1_000) : ''));
+  const width = plot.bbox.width / devicePixelRatio;
+  return all.map((seconds) => {
+    const place = plot.valToPos(seconds, 'x');
+    const fits = place >= HALF_LABEL && place <= width - HALF_LABEL;
+    return fits ? clock(seconds * 1_000) : '';
+  });
 }
 
 /** A canvas knows no variables of CSS: an element is asked what it would be painted with. */
