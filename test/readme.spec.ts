@@ -8,6 +8,7 @@ import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { checkDashboardOptions } from '../lib/dashboard/dashboard-options.js';
 import { RateLimiter, RateLimitError, RateLimitModule } from '../lib/index.js';
 import type { TestLimits } from '../lib/testing/index.js';
 import { DIAGNOSES } from '../lib/nest/diagnosis.js';
@@ -52,6 +53,7 @@ describe('the README', () => {
           rootDir: '../..',
           paths: {
             'nestjs-floodgate': ['../../lib/index.ts'],
+            'nestjs-floodgate/dashboard': ['../../lib/dashboard/index.ts'],
             'nestjs-floodgate/testing': ['../../lib/testing/index.ts'],
             'nestjs-floodgate/*': ['../../lib/observe/*/index.ts'],
           },
@@ -241,6 +243,17 @@ describe('the README', () => {
       labels.join(', ').replaceAll('.', '_'),
     ]);
     expect(listed.sort()).toEqual(known.sort());
+  });
+
+  it('lists every option of the dashboard with its default', () => {
+    const rows = tableRows('| dashboard option ');
+    const defaults = Object.entries(checkDashboardOptions({}));
+    const shown = defaults.map(([name, value]) => [
+      name,
+      Array.isArray(value) ? 'none' : JSON.stringify(value).replaceAll('"', "'"),
+    ]);
+    const told = rows.map(([name, , value]) => [name, value]);
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(shown));
   });
 
   it('lists every error code', () => {
