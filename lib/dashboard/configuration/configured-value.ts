@@ -10,9 +10,13 @@ export type ConfigurationPart = 'options' | 'plans' | 'outbound' | 'gateway';
 
 /** One value of the configuration, as it may be shown. */
 export interface ConfiguredValue {
+  /** What the value is part of. */
   readonly part: ConfigurationPart;
+  /** The name of the option, plan or level. */
   readonly name: string;
+  /** The value as text, without secrets. */
   readonly value: string;
+  /** Who said so. */
   readonly source: ValueSource;
 }
 
