@@ -1,9 +1,9 @@
 /**
  * Where a value came from: nobody said anything (`default`), the options of the module, a file, the
- * environment, a change while running, a decorator, or the registry of the application.
+ * environment, a change while running, a rate in the code (of a decorator or a call), or the registry
+ * of the application.
  */
-export type ValueSource =
-  'default' | 'option' | 'file' | 'env' | 'update' | 'decorator' | 'registry';
+export type ValueSource = 'default' | 'option' | 'file' | 'env' | 'update' | 'code' | 'registry';
 
 /** What a value is part of. */
 export type ConfigurationPart = 'options' | 'plans' | 'outbound' | 'gateway';
