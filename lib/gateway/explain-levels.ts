@@ -1,7 +1,7 @@
 import type { CheckedGateway } from './check-gateway-config.js';
 import type { GatewayOverrides } from './gateway-changes.js';
 import { own } from './gateway-changes.js';
-import type { CompleteLimits, LevelLimits } from './gateway-config.js';
+import type { LevelLimits } from './gateway-config.js';
 
 /** The limits of one level, and whether they were changed while running. */
 export interface LevelExplanation {

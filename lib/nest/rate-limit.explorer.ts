@@ -129,11 +129,3 @@ function endlessSlot(plan: string): RateLimitError {
       `Write phase: 'interceptor'.`,
   );
 }
-
-function outcomeUnknown(): RateLimitError {
-  return new RateLimitError(
-    'INVALID_OPTION',
-    'refundOn goes by the outcome of an HTTP request, and this handler has none. Leave it out; ' +
-      'RateLimiter.refund() gives tokens back in code.',
-  );
-}
