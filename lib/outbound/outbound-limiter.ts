@@ -61,7 +61,7 @@ export class OutboundLimiter {
     this.#refuseWhereOff(known);
     const arrivedMs = known.usedMs;
     try {
-      const waiting = known.openQueue().wait(tokens, timeoutMs, signal ?? undefined);
+      const waiting = known.wait(tokens, timeoutMs, signal ?? undefined);
       const permit = isPending(waiting) ? await waiting : waiting;
       known.stats.recordPermit(permit.waitedMs, this.parts.timeMs());
       listener?.onPermit(known.found.source, permit.waitedMs);
@@ -86,8 +86,7 @@ export class OutboundLimiter {
       listener?.onRefusal(source, 'deny_list', 0);
       return { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY };
     }
-    const answer = await known.openQueue().takeNow(tokens);
-    known.closeIdleQueue();
+    const answer = await known.takeNow(tokens);
     if (!(answer instanceof Permit)) {
       listener?.onRefusal(source, reasonOfDenial(answer), 0);
       return refusal(answer);
