@@ -1,0 +1,71 @@
+// The rows of the comparison. A cell is what a check finds with the package itself; what is plain
+// text was read in its documentation, and such a row is marked.
+import { chain } from './checks/chain.mjs';
+import { memory } from './checks/memory.mjs';
+import { names } from './checks/names.mjs';
+import { dependencies, manifestOf, stores } from './checks/packages.mjs';
+import { hanging, roundTrips } from './checks/redis.mjs';
+import { retryAfter } from './checks/retry-after.mjs';
+import { window } from './checks/window.mjs';
+import { PRODUCTS } from './products.mjs';
+
+const YOURS = 'yours to write';
+const READ = ' †';
+
+const ROWS = [
+  ['a request that one limit denies is charged by none', chain],
+  ['scripts that Redis runs to decide two limits', roundTrips],
+  ['while Redis hangs, a request (default options)', hanging],
+  ['a bound on what is remembered in the process', memory],
+  ['most that pass in 10 s under a limit of 10 in 10 s', { ...window, bottleneck: '–' }],
+  [
+    '`Retry-After` when one of several limits denies',
+    { ...retryAfter, flexible: YOURS, bottleneck: YOURS },
+  ],
+  ['a limit that is misspelt on a route', { ...names, flexible: '–', bottleneck: '–' }],
+  read('requests that cost more than one', ['yes', 'no', 'yes', 'yes']),
+  read('limits on concurrency', ['yes, leases that expire', 'no', 'no', 'yes']),
+  read('waiting for a turn, in order', [
+    'across processes',
+    'no',
+    'in a process',
+    'in each process',
+  ]),
+  read('giving up a wait (`AbortSignal`)', ['yes', '–', 'no', 'no']),
+  read('priorities of those who wait', ['no', '–', 'no', 'yes']),
+  read('GraphQL, WebSockets, microservices', ['yes', 'by subclassing its guard', YOURS, YOURS]),
+  read('limits that change while running', ['yes', 'by functions', 'by hand', 'yes']),
+  read('without Nest', ['no', 'no', 'yes', 'yes']),
+  [
+    'stores',
+    {
+      ...stores,
+      floodgate: 'memory, Redis',
+      throttler: 'memory, others by packages',
+      bottleneck: 'memory, Redis',
+    },
+  ],
+  ['runtime dependencies', dependencies],
+];
+
+function read(claim, [floodgate, throttler, flexible, bottleneck]) {
+  return [claim + READ, { floodgate, throttler, flexible, bottleneck }];
+}
+
+/** Runs all checks. Returns rows for a table, the first column being the claim. */
+export async function compare() {
+  const table = [];
+  for (const [claim, cells] of ROWS) {
+    const row = { '': claim };
+    for (const product of Object.keys(PRODUCTS)) row[headOf(product)] = await found(cells[product]);
+    table.push(row);
+  }
+  return table;
+}
+
+const found = (cell) => (typeof cell === 'function' ? cell() : cell);
+
+function headOf(product) {
+  const { version } = manifestOf(product);
+  return product === 'floodgate' ? PRODUCTS[product] : `${PRODUCTS[product]} ${version}`;
+}
