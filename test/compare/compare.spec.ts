@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { installPeers } from '../bench/peers/peer.mjs';
@@ -16,6 +17,16 @@ function obstacle(): string | undefined {
 }
 
 const reason = obstacle();
+
+// Below the packages, where the compiler finds them.
+const FOLDER = join('test', 'bench', 'peers', 'node_modules', '.migration');
+
+/** What the difference in the README begins with. */
+function before(): string {
+  const [, difference] = /```diff\n(.*?)```/s.exec(readFileSync('README.md', 'utf8'))!;
+  return difference!.replaceAll(/^\+.*\n/gm, '').replaceAll(/^[- ]/gm, '');
+}
+
 const isCi = !['', '0', 'false'].includes(process.env['CI'] ?? '');
 
 // Skipped where it cannot be seen, with the reason in its name; in CI it fails.
@@ -30,5 +41,18 @@ const isCi = !['', '0', 'false'].includes(process.env['CI'] ?? '');
       );
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     }, 180_000);
+
+    it('is with code that compiles: what the README moves from', () => {
+      mkdirSync(FOLDER, { recursive: true });
+      writeFileSync(join(FOLDER, 'before.ts'), before());
+      const config = { extends: join(process.cwd(), 'test', 'tsconfig.json'), include: ['.'] };
+      const options = { rootDir: '.', skipLibCheck: true };
+      const text = JSON.stringify({ ...config, exclude: [], compilerOptions: options });
+      writeFileSync(join(FOLDER, 'tsconfig.json'), text);
+      const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
+      const { stdout } = spawnSync(process.execPath, [tsc, '-p', FOLDER], { encoding: 'utf8' });
+      rmSync(FOLDER, { recursive: true });
+      expect(stdout).toBe('');
+    }, 60_000);
   },
 );
