@@ -1,5 +1,5 @@
 /**
- * The direction of imports: core <- memory, redis, files <- outbound, gateway <- observe <- nest <- index.
+ * The direction of imports: core <- memory, redis, files <- outbound, gateway <- observe <- nest <- dashboard, index.
  * test/architecture.spec.ts runs it.
  */
 const PURE_LIBRARIES = '^(ipaddr\\.js|(node:)?(crypto|net|async_hooks)$)|node_modules/ipaddr\\.js';
@@ -98,6 +98,28 @@ module.exports = {
       to: { path: '^lib/observe/(prometheus|opentelemetry|terminus)/' },
     },
     {
+      name: 'nobody-imports-the-dashboard',
+      severity: 'error',
+      from: { path: '^lib/(?!dashboard)' },
+      to: { path: '^lib/dashboard' },
+    },
+    {
+      name: 'the-page-runs-in-a-browser',
+      comment: 'It draws with uPlot, which is built into it; of the rest it knows the types.',
+      severity: 'error',
+      from: { path: '^lib/dashboard/page/.+\\.ts$' },
+      to: {
+        pathNot: ['^lib/dashboard/page/', 'node_modules/uplot'],
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
+      name: 'nobody-imports-the-source-of-the-page',
+      severity: 'error',
+      from: { path: '^lib', pathNot: '^lib/dashboard/page/' },
+      to: { path: '^lib/dashboard/page/' },
+    },
+    {
       name: 'nobody-imports-the-index',
       severity: 'error',
       from: { path: '^lib/.+/' },
@@ -112,7 +134,7 @@ module.exports = {
     {
       name: 'only-declared-dependencies',
       severity: 'error',
-      from: { path: '^lib' },
+      from: { path: '^lib', pathNot: '^lib/dashboard/page/' },
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown'],
         dependencyTypesNot: ['npm-peer', 'npm'],

@@ -35,7 +35,7 @@ export default tseslint.config(
     extends: [...tseslint.configs.recommendedTypeChecked],
     languageOptions: {
       parserOptions: {
-        project: ['./test/tsconfig.json'],
+        project: ['./test/tsconfig.json', './lib/dashboard/page/tsconfig.json'],
         tsconfigRootDir: import.meta.dirname,
         emitDecoratorMetadata: true,
         experimentalDecorators: true,

@@ -7,7 +7,7 @@ export default {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     // The samples import the package by its name, as an application would.
     '^nestjs-floodgate$': '<rootDir>/lib/index.ts',
-    '^nestjs-floodgate/(testing)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-floodgate/(testing|dashboard)$': '<rootDir>/lib/$1/index.ts',
     '^nestjs-floodgate/(prometheus|opentelemetry|terminus)$': '<rootDir>/lib/observe/$1/index.ts',
   },
   transform: {

@@ -138,6 +138,7 @@ export type {
   GatewayTarget,
   LevelUse,
 } from './gateway/gateway-limiter.js';
+export type { LevelExplanation } from './gateway/explain-levels.js';
 export type { RouteExplanation } from './gateway/explain-route.js';
 export { GatewayAnswer } from './gateway/gateway-answer.js';
 export type { GatewayDenial } from './gateway/gateway-answer.js';

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as floodgate from '../lib/index.js';
 import * as testing from '../lib/testing/index.js';
 import * as opentelemetry from '../lib/observe/opentelemetry/index.js';
+import * as dashboard from '../lib/dashboard/index.js';
 import * as prometheus from '../lib/observe/prometheus/index.js';
 import * as terminus from '../lib/observe/terminus/index.js';
 
@@ -139,6 +140,7 @@ describe('the public API', () => {
       'KeyValue',
       'LeaseMessage',
       'Level',
+      'LevelExplanation',
       'LevelLimits',
       'LevelResource',
       'LevelUse',
@@ -222,6 +224,7 @@ describe('the public API', () => {
   });
 
   it('has these entrances beside it', () => {
+    expect(Object.keys(dashboard)).toEqual(['RateLimitDashboardModule']);
     expect(Object.keys(prometheus).sort()).toEqual([
       'RateLimitPrometheusModule',
       'collectRateLimitMetrics',
@@ -236,6 +239,7 @@ describe('the public API', () => {
     };
     expect(Object.keys(exports).sort()).toEqual([
       '.',
+      './dashboard',
       './gateway-file.schema.json',
       './grafana-dashboard.json',
       './opentelemetry',

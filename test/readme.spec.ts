@@ -8,6 +8,7 @@ import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { checkDashboardOptions } from '../lib/dashboard/dashboard-options.js';
 import type { RateLimitOptions } from '../lib/index.js';
 import { RateLimiter, RateLimitError, RateLimitModule } from '../lib/index.js';
 import type { TestLimits } from '../lib/testing/index.js';
@@ -70,6 +71,7 @@ describe('the README', () => {
           rootDir: '../..',
           paths: {
             'nestjs-floodgate': ['../../lib/index.ts'],
+            'nestjs-floodgate/dashboard': ['../../lib/dashboard/index.ts'],
             'nestjs-floodgate/testing': ['../../lib/testing/index.ts'],
             'nestjs-floodgate/*': ['../../lib/observe/*/index.ts'],
           },
@@ -348,6 +350,17 @@ describe('the README', () => {
       }
     }
     expect(broken).toEqual([]);
+  });
+
+  it('lists every option of the dashboard with its default', () => {
+    const rows = tableRows('| dashboard option ');
+    const defaults = Object.entries(checkDashboardOptions({}));
+    const shown = defaults.map(([name, value]) => [
+      name,
+      Array.isArray(value) ? 'none' : JSON.stringify(value).replaceAll('"', "'"),
+    ]);
+    const told = rows.map(([name, , value]) => [name, value]);
+    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(shown));
   });
 
   it('lists every error code', () => {

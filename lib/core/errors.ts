@@ -17,7 +17,8 @@ export type RateLimitErrorCode =
   | 'GATEWAY_UNAVAILABLE'
   | 'MISSING_PACKAGE'
   | 'REGISTERED_TWICE'
-  | 'NOT_CONFIGURED';
+  | 'NOT_CONFIGURED'
+  | 'DASHBOARD_UNPROTECTED';
 
 /** A mistake in the configuration or in a call, never a refused request: those are values. */
 export class RateLimitError extends Error {

@@ -16,6 +16,7 @@ export interface Limit {
 export interface LimitLabel {
   /** One of few, never a key. */
   readonly name: string;
+  /** Whether it is the level of a gateway or the rule of a domain. */
   readonly side: 'gateway' | 'outbound';
   /** Whether its key tells one caller from another. */
   readonly isOfCaller: boolean;

@@ -7,6 +7,8 @@ import { UNLIMITED } from '../core/plan.js';
 import type { CheckedGateway } from './check-gateway-config.js';
 import type { RouteExplanation } from './explain-route.js';
 import { explainRoute } from './explain-route.js';
+import type { LevelExplanation } from './explain-levels.js';
+import { explainLevels } from './explain-levels.js';
 import type { AnswerTies, GatewayDenial, Visit } from './gateway-answer.js';
 import { GatewayAnswer, refusal } from './gateway-answer.js';
 import type { LevelChange } from './gateway-changes.js';
@@ -165,6 +167,11 @@ export class GatewayLimiter {
   /** Which level each effective value of a route came from. */
   explain(routeId: string): RouteExplanation {
     return explainRoute(this.#state, routeId);
+  }
+
+  /** The limits of every level, the server's first, and whether they were changed while running. */
+  explainLevels(): readonly LevelExplanation[] {
+    return explainLevels(this.#state.config, this.#settings.overrides);
   }
 
   /** Other limits for the whole server, in all processes; null for none. False when nothing changes. */

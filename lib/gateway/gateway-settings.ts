@@ -52,6 +52,10 @@ export class GatewaySettings {
     return this.#config;
   }
 
+  get overrides(): GatewayOverrides {
+    return this.#overrides;
+  }
+
   /** Takes over what was changed in other processes, from now on. */
   async start(): Promise<void> {
     const look = () => void this.#inTurn(() => this.#look());

@@ -4,13 +4,15 @@ import { Logger } from '@nestjs/common';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { withClassifiers } from '../outbound/classifiers.js';
 import { DomainBook } from '../outbound/domain-book.js';
+import type { RuleExplanation } from '../outbound/explain-rules.js';
+import { byName, explainRules } from '../outbound/explain-rules.js';
 import { LateGateWatch } from '../outbound/late-gate-watch.js';
 import { OutboundFetch } from '../outbound/outbound-fetch.js';
 import { OutboundFileWatcher } from '../outbound/outbound-file-watcher.js';
 import { readOutboundFile } from '../outbound/outbound-file.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import type { OutboundRulesOptions } from '../outbound/outbound-rules.js';
-import { OutboundRules, sourceOf } from '../outbound/outbound-rules.js';
+import { OutboundRules } from '../outbound/outbound-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
 import { viewRules } from '../outbound/rule-view.js';
 import { SystemTicker } from '../outbound/ticker.js';
@@ -25,6 +27,8 @@ export class Outbound implements OnApplicationShutdown {
   readonly #watch: LateGateWatch;
   readonly #logger = new Logger('RateLimit');
   #file: OutboundFileWatcher | undefined;
+  #inFile: OutboundRulesOptions = {};
+  #explained: readonly RuleExplanation[] | undefined;
 
   constructor(
     private readonly options: CheckedOutboundOptions,
@@ -70,6 +74,11 @@ export class Outbound implements OnApplicationShutdown {
   /** What is going on, rule by rule. */
   view(): readonly RuleView[] {
     return viewRules(this.#book.all(), this.#book.nowMs());
+  }
+
+  /** The rules that count, the default first, and where each of them came from. */
+  explain(): readonly RuleExplanation[] {
+    return (this.#explained ??= explainRules(this.options, this.#inFile));
   }
 
   /** Reads the file of rules, if there is one. A bad one keeps the application from starting. */
@@ -127,6 +136,8 @@ export class Outbound implements OnApplicationShutdown {
 
   async #change(rules: OutboundRulesOptions): Promise<void> {
     await this.#book.changeRules(this.#rulesWith(rules));
+    this.#inFile = rules;
+    this.#explained = undefined;
   }
 
   /** What the file says counts before what the code says. */
@@ -139,15 +150,4 @@ export class Outbound implements OnApplicationShutdown {
     for (const warning of rules.warnings) this.#logger.warn(warning);
     return rules;
   }
-}
-
-/** However a domain is written, the file and the code mean the same one. */
-function byName(domains: OutboundRulesOptions['domains'] = {}): NonNullable<typeof domains> {
-  const names = new Set<string>();
-  for (const key of Object.keys(domains)) {
-    // Two keys for one domain in one place are a mistake, which the rules themselves tell.
-    if (names.has(sourceOf(key))) return domains;
-    names.add(sourceOf(key));
-  }
-  return Object.fromEntries(Object.entries(domains).map(([key, rule]) => [sourceOf(key), rule]));
 }

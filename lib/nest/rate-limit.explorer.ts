@@ -58,8 +58,10 @@ export class RateLimitExplorer implements OnModuleInit {
     const transport = this.transports.for(controller, handler);
     try {
       await transport?.prepare();
-      for (const chain of chains)
+      for (const chain of chains) {
+        if (transport && chain.refundOn) throw outcomeUnknown();
         await this.#checkPlans(chain, isEndless(chain, transport, handler));
+      }
     } catch (error) {
       throw error instanceof RateLimitError ? locate(error, controller, handler) : error;
     }
@@ -111,5 +113,13 @@ function endlessSlot(plan: string): RateLimitError {
     'INVALID_OPTION',
     `plan "${plan}" lends slots, and only the interceptor sees where a message ends. ` +
       `Write phase: 'interceptor'.`,
+  );
+}
+
+function outcomeUnknown(): RateLimitError {
+  return new RateLimitError(
+    'INVALID_OPTION',
+    'refundOn goes by the outcome of an HTTP request, and this handler has none. Leave it out; ' +
+      'RateLimiter.refund() gives tokens back in code.',
   );
 }

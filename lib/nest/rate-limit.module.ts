@@ -34,6 +34,7 @@ import { LayeredPlanRegistry } from './layered-plan-registry.js';
 import { TimedLeaseKeeper } from './lease-keeper.js';
 import { newObservation, Observed } from './observed.js';
 import { Outbound } from './outbound.js';
+import { pathsOutsideGateway } from './outside-gateway.js';
 import { checkOutboundOptions } from './outbound-options.js';
 import { OutcomeRefunds } from './outcome-refunds.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
@@ -167,6 +168,7 @@ export class RateLimitModule
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
+    private readonly modules: ModulesContainer,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     super();
@@ -175,7 +177,12 @@ export class RateLimitModule
   /** Runs before the routes are made, which is when Nest takes down the order of the guards. */
   configure(consumer: MiddlewareConsumer): void {
     this.guard.goFirst();
-    if (this.options.gateway) consumer.apply(GatewayMiddleware).forRoutes('{*path}');
+    if (!this.options.gateway) return;
+    const outside = pathsOutsideGateway(this.modules);
+    consumer
+      .apply(GatewayMiddleware)
+      .exclude(...outside)
+      .forRoutes('{*path}');
   }
 
   /** Closes what the module opened: connections, files that are watched. */

@@ -10,7 +10,7 @@ export type RateLimitListener<Name extends RateLimitEvent> = (
 ) => void;
 
 /**
- * Tells what happens in one application:
+ * Tells what happens in one application, as it happens.
  *
  * ```ts
  * events.on('cooldown', ({ domain, to }) => pager.notify(`${domain} is ${to}`));
@@ -21,6 +21,7 @@ export type RateLimitListener<Name extends RateLimitEvent> = (
 export class RateLimitEvents {
   readonly #topics: Topics;
 
+  /** @internal Made by the module. */
   constructor(topics: Topics) {
     this.#topics = topics;
   }

@@ -49,6 +49,7 @@ type HeldCounts = Map<PolicyCounters | RuleCounters, number>;
 export class RateLimitStats {
   readonly #series: SecondSeries;
 
+  /** @internal Made by the module. */
   constructor(private readonly sources: StatsSources) {
     const { tally, ties } = sources.observation;
     this.#series = new SecondSeries({ read: () => tally.totals, ...ties });
@@ -96,6 +97,7 @@ export class RateLimitStats {
     this.#series.reset();
   }
 
+  /** The same as `snapshot()`, for whoever writes it as JSON. */
   toJSON(): RateLimitSnapshot {
     return this.snapshot();
   }

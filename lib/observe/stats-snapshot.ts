@@ -17,10 +17,13 @@ export interface RateLimitSnapshot {
   readonly gateway: readonly PolicyStats[];
   /** Rules of domains that were called, as `*.example.com` or `default`. */
   readonly outbound: readonly OutboundStats[];
+  /** Who asks most, and who is denied most. */
   readonly topKeys: TopKeys;
   /** The last denials, the latest first: 50 at most. */
   readonly lastDenials: readonly DenialStats[];
+  /** What remembers the limits, and how it is. */
   readonly store: StoreStats;
+  /** Changes of limits while running; counted since the start, whatever was reset. */
   readonly config: ConfigStats;
 }
 
@@ -30,12 +33,15 @@ export interface Totals {
   readonly allowed: number;
   /** May pass after a wait. */
   readonly delayed: number;
+  /** May not pass, or got no permit. */
   readonly denied: number;
   /** How often a shadow plan said no. */
   readonly shadowDenied: number;
-  /** Those that were decided without the store, by what was done instead. */
+  /** How many of the allowed were let pass because the store did not answer. */
   readonly failedOpen: number;
+  /** How many of the denied were refused because the store did not answer. */
   readonly failedClosed: number;
+  /** Requests that were decided in this process alone because the store did not answer. */
   readonly failedLocal: number;
 }
 
@@ -53,22 +59,25 @@ export interface PolicyStats {
   readonly windowMs: number;
   /** Whether its no is only reported. */
   readonly shadow: boolean;
+  /** Requests that passed under it, those booked for later included. */
   readonly allowed: number;
-  /** Those among the allowed that were booked for later. */
+  /** How many of the allowed were booked for later. */
   readonly delayed: number;
+  /** Requests that it said no to. One that several plans said no to counts under each. */
   readonly denied: number;
-  /** Those among the denied that no wait would have helped, since the plan denies all (0). */
+  /** How many of the denied no wait would have helped, since the plan denies all (0). */
   readonly deniedByZero: number;
-  /** Those among the denied that were known from before, without the store being asked. */
+  /** How many of the denied were known from before, without the store being asked. */
   readonly fromDenyCache: number;
   /** How often it said no as a shadow. */
   readonly shadowDenied: number;
-  /** Those among the allowed that left a fifth of the quota or less. */
+  /** How many of the allowed left a fifth of the quota or less. */
   readonly nearLimit: number;
-  /** Those among the allowed that the store did not answer, and those among the denied. */
+  /** How many of the allowed were let pass because the store did not answer. */
   readonly failedOpen: number;
+  /** How many of the denied were refused because the store did not answer. */
   readonly failedClosed: number;
-  /** Those among both that were decided in this process alone. */
+  /** Requests that were decided in this process alone because the store did not answer. */
   readonly failedLocal: number;
   /** How often tokens were given back. */
   readonly refunds: number;
@@ -86,7 +95,9 @@ export interface PolicyStats {
 export interface OutboundStats {
   /** The rule: a name, a wildcard or `default`; `_other` for all beyond the first 200. */
   readonly policy: string;
+  /** Calls to each domain that are let go each second; 0 while this process knows none. */
   readonly requestsPerSecond: number;
+  /** Calls to each domain that may go at once after a pause; 0 while this process knows none. */
   readonly burstCapacity: number;
   /** Calls that may be under way at once; −1 is no limit, 0 refuses all. */
   readonly maxConcurrent: number;
@@ -98,6 +109,7 @@ export interface OutboundStats {
   readonly denied: Readonly<Record<OutboundRefusal, number>>;
   /** Calls under way in this process, where they are limited. */
   readonly leasesHeld: number;
+  /** How long calls were under way, where that is limited. */
   readonly leaseTimes: TimeStats;
   /** Calls that wait in this process now. */
   readonly waiting: number;
@@ -105,9 +117,11 @@ export interface OutboundStats {
   readonly oldestWaitMs: number;
   /** How long permits were waited for. */
   readonly waits: TimeStats;
-  /** How long those waited whose time was over, or who were aborted. */
+  /** How long those waited whose time was over. */
   readonly timeouts: TimeStats;
+  /** How long those waited that were aborted. */
   readonly cancellations: TimeStats;
+  /** Whether domains of the rule cool down, and how often they did. */
   readonly cooldown: CooldownStats;
   /** Domains of the rule that somebody waits for or that cool down, 20 at most. */
   readonly domains: readonly DomainView[];
@@ -122,7 +136,7 @@ export interface CooldownStats {
   readonly state: CooldownState;
   /** What is left of the longest one. */
   readonly remainingMs: number;
-  /** How often a domain began to cool down, as far as this process heard. */
+  /** How often a cooldown was opened or prolonged, as far as this process heard. */
   readonly opened: number;
   /** How often one was over. */
   readonly recovered: number;
@@ -130,12 +144,19 @@ export interface CooldownStats {
 
 /** How long something took, all of it in milliseconds; zeros while nothing was recorded. */
 export interface TimeStats {
+  /** How many were recorded. */
   readonly count: number;
+  /** All of them together. */
   readonly sumMs: number;
+  /** The sum divided by the count. */
   readonly meanMs: number;
+  /** What half of them did not exceed, to two figures and rounded up. */
   readonly p50Ms: number;
+  /** What 95 % of them did not exceed, to two figures and rounded up. */
   readonly p95Ms: number;
+  /** What 99 % of them did not exceed, to two figures and rounded up. */
   readonly p99Ms: number;
+  /** The longest of them, exactly. */
   readonly maxMs: number;
   /** How many took no longer than each of `TIME_BUCKETS_SECONDS`, those below included. */
   readonly buckets: readonly number[];
@@ -143,7 +164,9 @@ export interface TimeStats {
 
 /** Who asks most, and who is denied most: 20 each, masked. Counts are estimates under load. */
 export interface TopKeys {
+  /** Keys of the most requests, denied ones included, the most frequent first. */
   readonly requests: readonly TopKey[];
+  /** Keys of the most denied requests, the most frequent first. */
   readonly denials: readonly TopKey[];
 }
 
@@ -161,10 +184,11 @@ export interface TopKey {
 
 /** A request that was denied. */
 export interface DenialStats {
+  /** When it was denied: milliseconds since 1970. */
   readonly atMs: number;
   /** The plan that said no. */
   readonly policy: string;
-  /** Masked. */
+  /** Who was denied, masked: a few characters, and a tag that tells equal masks apart. */
   readonly key: string;
   /** When it would be allowed; null for never. */
   readonly retryAfterMs: number | null;
@@ -183,8 +207,9 @@ export interface StoreStats {
   readonly servers: readonly ServerStats[];
   /** Keys of plans that held something else, so that they were decided without the store. */
   readonly unreadable: number;
-  /** Limits that the embedded store remembers, and those that it had to forget; null elsewhere. */
+  /** Limits that the embedded store remembers now; null elsewhere. */
   readonly keys: number | null;
+  /** Limits that the embedded store forgot for want of room, since it was made; null elsewhere. */
   readonly evictions: number | null;
   /** Round trips, by what was asked. */
   readonly operations: readonly OperationStats[];
@@ -192,8 +217,9 @@ export interface StoreStats {
 
 /** A server of the store that was in trouble. */
 export interface ServerStats {
-  /** Its name; '' where there is only one. */
+  /** Name of the server; '' where there is only one. */
   readonly server: string;
+  /** `open` while limits that live on it are decided without it. */
   readonly breaker: 'open' | 'closed';
   /** Since when the breaker is as it is. */
   readonly sinceAtMs: number;
@@ -207,16 +233,19 @@ export interface ServerStats {
 
 /** Round trips of one kind. */
 export interface OperationStats {
+  /** What was asked of the store, in a word: `decide`, `renew` and so on. */
   readonly operation: string;
   /** What went wrong; '' for those that were answered. */
   readonly error: string;
+  /** How long they took. One round trip may carry many decisions. */
   readonly times: TimeStats;
 }
 
 /** How often limits were changed while running. */
 export interface ConfigStats {
+  /** Changes that were taken over: of plans, of outbound rules, of the gateway. */
   readonly reloads: number;
-  /** Those that were refused, so that what was there stayed. */
+  /** Changes that were refused, so that what was there stayed. */
   readonly failedReloads: number;
   /** When limits were last taken over: at the start, or since. */
   readonly lastSuccessAtMs: number;
@@ -224,8 +253,12 @@ export interface ConfigStats {
 
 /** One second, told as requests per second. */
 export interface SeriesPoint {
+  /** When the second ended: milliseconds since 1970. */
   readonly atMs: number;
+  /** Requests that may pass at once. */
   readonly allowed: number;
+  /** Requests that may pass after a wait. */
   readonly delayed: number;
+  /** Requests that may not pass. */
   readonly denied: number;
 }

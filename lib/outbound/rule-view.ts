@@ -7,9 +7,13 @@ const MAX_DOMAINS = 20;
 
 /** One domain at this moment. */
 export interface DomainView {
+  /** The host that is called. */
   readonly domain: string;
+  /** Calls that wait in this process now. */
   readonly waiting: number;
+  /** How long the first of them has waited; 0 when none waits. */
   readonly oldestWaitMs: number;
+  /** `cooling` while nobody calls, `trying` from then until a call has succeeded. */
   readonly state: ThrottleState['status'];
   /** What is left of its cooldown. */
   readonly cooldownMs: number;

@@ -2,7 +2,7 @@ import { Controller, Get, Module } from '@nestjs/common';
 import { RateLimit, RateLimitModule } from 'nestjs-floodgate';
 
 @Controller()
-class HelloController {
+export class HelloController {
   @Get()
   @RateLimit('5/10s')
   hello() {

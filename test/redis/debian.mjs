@@ -5,9 +5,10 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 
 /**
- * Another release than that of the system: its libraries come along, the C library too.
+ * What comes along. Of another release than that of the system: all libraries, the C library too. Of
+ * the same one: those that are named by the packages, and on request those that these need.
  *
- * @typedef {{ sources: string[] }} Release
+ * @typedef {{ sources?: string[], allLibraries?: boolean }} Release
  */
 
 /** Fails soon where there is no network, and asks nobody for a password. */
@@ -60,7 +61,7 @@ function unpackInto(work, packages, release) {
   }
   const options = [...APT, ...placesIn(work), ...sourcesIn(work, release)];
   update(work, options);
-  const libraries = librariesOf(packages, options, release !== undefined);
+  const libraries = librariesOf(packages, options, release);
   run('apt-get', [...options, 'download', ...packages, ...libraries], debs);
   for (const deb of readdirSync(debs)) run('dpkg', ['-x', join(debs, deb), root]);
 }
@@ -87,7 +88,7 @@ function placesIn(work) {
  * @param {Release} [release]
  */
 function sourcesIn(work, release) {
-  if (!release) return [];
+  if (!release?.sources) return [];
   const file = join(work, 'sources.list');
   writeFileSync(file, `${release.sources.join('\n')}\n`);
   return [
@@ -98,14 +99,15 @@ function sourcesIn(work, release) {
 }
 
 /**
- * The libraries that they need; their names differ between releases. For packages of the system's own
- * release one step is enough, and its C library stays: the system has the rest.
+ * The libraries that they need; their names differ between releases. Servers of the system's own
+ * release need one step only, and its C library stays: the system has the rest.
  *
  * @param {string[]} packages
  * @param {string[]} options
- * @param {boolean} all
+ * @param {Release} [release]
  */
-function librariesOf(packages, options, all) {
+function librariesOf(packages, options, { sources, allLibraries } = {}) {
+  const all = sources !== undefined || allLibraries === true;
   /** @type {Set<string>} */
   const libraries = new Set();
   let next = packages;
@@ -115,7 +117,7 @@ function librariesOf(packages, options, all) {
     next = [...new Set(names)].filter((name) => !libraries.has(name));
     for (const name of next) libraries.add(name);
   } while (all && next.length > 0);
-  if (!all) libraries.delete('libc6');
+  if (!sources) libraries.delete('libc6');
   return libraries;
 }
 

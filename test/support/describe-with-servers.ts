@@ -2,6 +2,7 @@
    names and suites are those of the specs that call this */
 import { describe, it } from '@jest/globals';
 import { findRedisServer } from '../redis/binary.mjs';
+import { isCi } from './is-ci.js';
 
 /** What a suite needs more than a server that answers. */
 export type Servers = 'cluster' | 'sentinel' | 'native server';
@@ -16,10 +17,6 @@ export function describeWithServers(needed: Servers, name: string, suite: () => 
   if (isNative) describe(name, suite);
   else if (isCi()) describe(name, () => void it(reason, () => fail(reason)));
   else describe.skip(`${name} (${reason})`, suite);
-}
-
-function isCi(): boolean {
-  return !['', '0', 'false'].includes(process.env['CI'] ?? '');
 }
 
 function fail(reason: string): never {

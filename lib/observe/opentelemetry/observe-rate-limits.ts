@@ -28,7 +28,9 @@ export interface OpenTelemetryOptions {
 
 /** What is observed of an application. */
 export interface ObservedApplication {
+  /** Where counts are read from. */
   readonly stats: RateLimitStats;
+  /** Where durations are heard of. */
   readonly events: RateLimitEvents;
 }
 

@@ -15,6 +15,7 @@ const OPTIONS = Symbol('nestjs-floodgate:opentelemetry-options');
 export class RateLimitOpenTelemetryModule implements OnApplicationShutdown {
   readonly #end: () => void;
 
+  /** @internal Made by the module. */
   constructor(
     stats: RateLimitStats,
     events: RateLimitEvents,
@@ -31,6 +32,7 @@ export class RateLimitOpenTelemetryModule implements OnApplicationShutdown {
     };
   }
 
+  /** Observes and records nothing any more. */
   onApplicationShutdown(): void {
     this.#end();
   }

@@ -14,6 +14,7 @@ const OPTIONS = Symbol('nestjs-floodgate:prometheus-options');
 export class RateLimitPrometheusModule implements OnApplicationShutdown {
   readonly #remove: () => void;
 
+  /** @internal Made by the module. */
   constructor(stats: RateLimitStats, @Inject(OPTIONS) options: PrometheusOptions) {
     this.#remove = collectRateLimitMetrics(stats, options);
   }
@@ -26,6 +27,7 @@ export class RateLimitPrometheusModule implements OnApplicationShutdown {
     };
   }
 
+  /** Takes the metrics off the registry again. */
   onApplicationShutdown(): void {
     this.#remove();
   }

@@ -22,6 +22,10 @@ export class RateLimitHealthIndicator {
     private readonly indicators: HealthIndicatorService,
   ) {}
 
+  /**
+   * Looks at the state of the store, under the key that the answer is to have. Asks no server: the
+   * breakers know.
+   */
   isHealthy<const Key extends string>(key: Key): HealthIndicatorResult<Key> {
     const { store } = this.stats.snapshot();
     const session = this.indicators.check(key);

@@ -1,0 +1,32 @@
+import type { CheckedGateway } from './check-gateway-config.js';
+import type { GatewayOverrides } from './gateway-changes.js';
+import { own } from './gateway-changes.js';
+import type { CompleteLimits } from './gateway-config.js';
+
+/** The limits of one level, and whether they were changed while running. */
+export interface LevelExplanation {
+  readonly level: 'server' | 'backend' | 'route';
+  /** The name of the backend or the id of the route; '' for the server. */
+  readonly id: string;
+  readonly limits: CompleteLimits;
+  /** Whether they were changed by a call since, here or in another process. */
+  readonly isUpdated: boolean;
+}
+
+/** Tells the limits of every level, the server's first. */
+export function explainLevels(
+  { server, backends, routes }: CheckedGateway,
+  overrides: GatewayOverrides,
+): LevelExplanation[] {
+  return [
+    { level: 'server', id: '', limits: server, isUpdated: overrides.server !== undefined },
+    ...[...backends].map(([id, limits]): LevelExplanation => {
+      const isUpdated = own(overrides.backends, id) !== undefined;
+      return { level: 'backend', id, limits, isUpdated };
+    }),
+    ...routes.map(({ id, limits }): LevelExplanation => {
+      const isUpdated = own(overrides.routes, id) !== undefined;
+      return { level: 'route', id, limits, isUpdated };
+    }),
+  ];
+}
