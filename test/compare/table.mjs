@@ -1,5 +1,5 @@
 // The rows of the comparison. A cell is what a check finds with the package itself; what is plain
-// text was read in its documentation, and such a row is marked.
+// text was read in its documentation, and a row that has such cells is marked.
 import { chain } from './checks/chain.mjs';
 import { memory } from './checks/memory.mjs';
 import { names } from './checks/names.mjs';
@@ -17,27 +17,40 @@ const ROWS = [
   ['scripts that Redis runs to decide two limits', roundTrips],
   ['while Redis hangs, a request (default options)', hanging],
   ['a bound on what is remembered in the process', memory],
+  // The timers of bottleneck do not go by a clock that could be moved.
   ['most that pass in 10 s under a limit of 10 in 10 s', { ...window, bottleneck: '–' }],
   [
     '`Retry-After` when one of several limits denies',
     { ...retryAfter, flexible: YOURS, bottleneck: YOURS },
   ],
   ['a limit that is misspelt on a route', { ...names, flexible: '–', bottleneck: '–' }],
+  // ThrottlerStorage.increment() has no cost; consume(key, points); `weight` of a job.
   read('requests that cost more than one', ['yes', 'no', 'yes', 'yes']),
+  // `maxConcurrent` of bottleneck; the others count requests as they come.
   read('limits on concurrency', ['yes, leases that expire', 'no', 'no', 'yes']),
+  // RateLimiterQueue is a FIFO in the process; bottleneck: "in the order they were received on the same limiter".
   read('waiting for a turn, in order', [
     'across processes',
     'no',
-    'in a process',
+    'in each process',
     'in each process',
   ]),
+  // removeTokens(tokens, key, expiresUnixAt); no job of bottleneck can be taken back.
   read('giving up a wait (`AbortSignal`)', ['yes', '–', 'no', 'no']),
+  // "A priority between 0 and 9", local to a limiter.
   read('priorities of those who wait', ['no', '–', 'no', 'yes']),
-  read('GraphQL, WebSockets, microservices', ['yes', 'by subclassing its guard', YOURS, YOURS]),
+  // Its README, "Websockets" and "GraphQL", extends ThrottlerGuard for each.
+  read('GraphQL, WebSockets, microservices', [
+    'yes',
+    'the first two, by subclassing its guard',
+    YOURS,
+    YOURS,
+  ]),
+  // `limit` and `ttl` may be functions; `points` of a limiter can be assigned; updateSettings().
   read('limits that change while running', ['yes', 'by functions', 'by hand', 'yes']),
   read('without Nest', ['no', 'no', 'yes', 'yes']),
   [
-    'stores',
+    `stores${READ}`,
     {
       ...stores,
       floodgate: 'memory, Redis',
