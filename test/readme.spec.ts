@@ -149,6 +149,24 @@ describe('the README', () => {
     await app.close();
   });
 
+  it('shows logins that are limited by account beside by address', async () => {
+    const { LoginController } = await loadExporting('LoginController');
+    const app = await bootWith(LoginController!, {});
+    const statuses = async (email: string, password: string, count: number) => {
+      const seen: number[] = [];
+      for (let i = 0; i < count; i++) {
+        seen.push((await post(app, '/login', { email, password })).status);
+      }
+      return seen;
+    };
+    expect(await statuses('ada@example.com', 'open sesame', 2)).toEqual([201, 201]);
+    const refused = [401, 401, 401, 401, 401, 429];
+    expect(await statuses('ada@example.com', 'guess', 6)).toEqual(refused);
+    expect(await statuses('Ada@Example.com', 'guess', 1)).toEqual([429]);
+    expect(await statuses('bob@example.com', 'guess', 1)).toEqual([401]);
+    await app.close();
+  });
+
   it('shows routes with a chain of plans, weights, a scope and no limit', async () => {
     const { ReportsController } = await loadExporting('ReportsController');
     const app = await bootWith(ReportsController!, {
@@ -326,6 +344,16 @@ describe('the README', () => {
       labels.join(', ').replaceAll('.', '_'),
     ]);
     expect(listed.sort()).toEqual(known.sort());
+  });
+
+  it('sums up the faults as their table has them', () => {
+    const rows = tableRows('| fault ');
+    const [, count, limitMs] = /<summary>(\d+) faults: .* no wait of (\d+) ms/.exec(README)!;
+    expect(rows).toHaveLength(Number(count));
+    for (const [, wait, errors, , overAdmission] of rows) {
+      expect([errors, overAdmission]).toEqual(['0', '0']);
+      expect(parseFloat(wait!)).toBeLessThan(Number(limitMs));
+    }
   });
 
   it('draws the house as it is', () => {
