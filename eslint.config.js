@@ -9,7 +9,6 @@ const NODE_GLOBALS = {
   performance: 'readonly',
   process: 'readonly',
   setTimeout: 'readonly',
-  fetch: 'readonly',
   globalThis: 'readonly',
   Buffer: 'readonly',
   URL: 'readonly',

@@ -70,8 +70,10 @@ export class Bill {
     await this.#spend('take', { ...limit, cost: said.remaining });
   }
 
+  /** Nobody asks and nobody is denied: it belongs to a request that was counted when it came. */
   async #spend(mode: Inquiry['mode'], limit: Limit): Promise<LimitDecision | undefined> {
-    const inquiry = { limits: [limit], mode, maxWaitUs: ANY_WAIT_US, leaseId: '' };
+    const asked = { limits: [limit], mode, maxWaitUs: ANY_WAIT_US, leaseId: '' };
+    const inquiry: Inquiry = { ...asked, isBookkeeping: true };
     return (await this.store.decide(inquiry)).limits[0];
   }
 }

@@ -14,9 +14,15 @@ export interface DashboardOptions {
    * @default 'rate-limits'
    */
   readonly path?: string;
-  /** Who may see it. Required outside development, unless `isProtectedElsewhere`. */
+  /**
+   * Who may see the page. Required outside development, unless `isProtectedElsewhere`.
+   * @default []
+   */
   readonly guards?: readonly DashboardGuard[];
-  /** Modules whose exports the guards inject; global ones need not be named. */
+  /**
+   * Modules whose exports the guards inject; global ones need not be named.
+   * @default []
+   */
   readonly imports?: readonly DashboardImport[];
   /**
    * What the page is called, for those who watch several.

@@ -1,14 +1,16 @@
 import type { CheckedGateway } from './check-gateway-config.js';
 import type { GatewayOverrides } from './gateway-changes.js';
 import { own } from './gateway-changes.js';
-import type { CompleteLimits } from './gateway-config.js';
+import type { LevelLimits } from './gateway-config.js';
 
 /** The limits of one level, and whether they were changed while running. */
 export interface LevelExplanation {
+  /** Where the limits stand. */
   readonly level: 'server' | 'backend' | 'route';
   /** The name of the backend or the id of the route; '' for the server. */
   readonly id: string;
-  readonly limits: CompleteLimits;
+  /** What the level allows, every default filled in. */
+  readonly limits: Required<LevelLimits>;
   /** Whether they were changed by a call since, here or in another process. */
   readonly isUpdated: boolean;
 }

@@ -3,6 +3,7 @@ import type { Awaitable } from '../core/awaitable.js';
 import { isPending } from '../core/awaitable.js';
 import type { LeaseTies } from '../core/lease.js';
 import type { Decision, HeldLease, Inquiry } from '../core/limit-store.js';
+import { limitKey } from '../core/limit-key.js';
 import { UNLIMITED } from '../core/plan.js';
 import type { CheckedGateway } from './check-gateway-config.js';
 import type { RouteExplanation } from './explain-route.js';
@@ -107,7 +108,8 @@ export class GatewayLimiter {
     this.#state = new GatewayState(config, NO_OVERRIDES.epochs);
     this.#settings = new GatewaySettings(config, ties.store, (settings) => this.#apply(settings));
     this.#open = new OpenConnections(ties.store, ties.newLeaseId);
-    this.#keyOfClient = ties.keyOfClient ?? ((clientIp) => clientIp);
+    const { keyOfClient = (clientIp) => clientIp } = ties;
+    this.#keyOfClient = (clientIp) => keyOfClient(limitKey(clientIp));
     this.#answerTies = {
       ...ties,
       onClose: this.#open.remove,
@@ -218,7 +220,7 @@ export class GatewayLimiter {
       return made.allowed && opens ? this.#keep(made, visit, state) : made;
     };
     const refusing = asked.find(refusesAll);
-    if (refusing) return this.#refuse(refusing, target.clientIp);
+    if (refusing) return this.#refuse(refusing, visit.clientIp);
     if (asked.length === 0) return answer(NOTHING_LIMITS);
     const limits = asked.map((limit) => limitFor(limit, visit.clientIp));
     const deciding = this.ties.store.decide({ limits, mode: 'take', maxWaitUs: 0, leaseId });
@@ -274,7 +276,16 @@ export class GatewayLimiter {
       ? Math.max(0, ((await this.current(level, id)).connections ?? 0) - after.maxConnections)
       : 0;
     const difference = differenceOf(before, after);
-    this.events.emit('change', { level, id, difference, tooManyConnections });
+    this.#emit({ level, id, difference, tooManyConnections });
+  }
+
+  /** The limits have changed by now: a listener that throws must not look like an update that failed. */
+  #emit(change: GatewayChange): void {
+    try {
+      this.events.emit('change', change);
+    } catch (error) {
+      process.emitWarning(`A listener of GatewayLimiter.events threw: ${String(error)}`);
+    }
   }
 }
 

@@ -132,10 +132,12 @@ export class GatewaySettings {
     try {
       const notice = await this.#read();
       const overrides = this.#overridesIn(notice);
-      const isTold = JSON.stringify(parseOverrides(notice.text)) === JSON.stringify(overrides);
+      const isTold = areSame(parseOverrides(notice.text), overrides);
       if (isTold) this.#untold.length = 0;
       if (!isTold && (await this.#post(notice.version, overrides))) return;
-      if (notice.version !== this.#version) await this.#take(notice.version, overrides);
+      // A store that has forgotten everything begins to number anew: the same number may be another.
+      const isKnown = notice.version === this.#version && areSame(this.#overrides, overrides);
+      if (!isKnown) await this.#take(notice.version, overrides);
     } catch {
       // The store does not answer: the limits stay, and it is looked again when it is back.
     }
@@ -146,6 +148,10 @@ export class GatewaySettings {
     this.#overrides = overrides;
     await this.apply({ config: this.#config, overrides });
   }
+}
+
+function areSame(some: GatewayOverrides, others: GatewayOverrides): boolean {
+  return JSON.stringify(some) === JSON.stringify(others);
 }
 
 async function answered<T>(ask: () => Awaitable<T>): Promise<T> {

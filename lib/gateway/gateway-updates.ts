@@ -1,7 +1,7 @@
 import type { GatewayOverrides } from './gateway-changes.js';
 import { differenceOf, own } from './gateway-changes.js';
 import type { CompleteLimits, LevelLimits } from './gateway-config.js';
-import { completeLimits, NO_LIMITS } from './gateway-config.js';
+import { completeLimits, InvalidGatewayConfigError, NO_LIMITS } from './gateway-config.js';
 import type { GatewayUpdate } from './gateway-settings.js';
 import type { GatewayEpochs } from './gateway-state.js';
 import { unknown } from './unknown-name.js';
@@ -48,7 +48,13 @@ export function fromZero(level: keyof GatewayEpochs): GatewayUpdate {
   return ({ overrides }) => nextEpoch(overrides, level);
 }
 
+/** What was forgotten is not meant to be no limit: that has to be said. */
 function completed(where: string, limits: LevelLimits | null): CompleteLimits {
+  if (limits === undefined) {
+    throw new InvalidGatewayConfigError(
+      `${where} must be an object, or null for no limits, got undefined.`,
+    );
+  }
   return completeLimits(where, limits ?? NO_LIMITS);
 }
 

@@ -11,6 +11,7 @@ import { HeaderMemo, newToldHeaders, writeHeaders } from './rate-limit-headers.j
 import type { CheckedOptions } from './rate-limit-options.js';
 import { RateLimitUnavailableException } from './rate-limit-unavailable.exception.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
+import { rememberTold } from './request-state.js';
 import type { FrameworkRequest } from './upgrade-request.js';
 
 /** Where requests come in: tells whose they are and where they go, and whether they may. */
@@ -27,7 +28,7 @@ export class GatewayDoor {
   /** Returns the connection of a request that may go on, and throws what its caller is to be told. */
   async enter(request: FrameworkRequest, response: ServerResponse): Promise<GatewayAnswer> {
     const answer = await this.gateway.enter(this.#targetOf(request));
-    if (!response.headersSent) this.#tell(answer, response);
+    if (!response.headersSent) this.#tell(answer, request, response);
     if (!answer.allowed) throw this.#refusal(answer, response);
     return answer;
   }
@@ -45,10 +46,12 @@ export class GatewayDoor {
     return address === undefined || isPending(address) ? 'unknown' : address;
   }
 
-  #tell(answer: GatewayAnswer, response: ServerResponse): void {
+  #tell(answer: GatewayAnswer, request: FrameworkRequest, response: ServerResponse): void {
     const set = (name: string, value: string) => void response.setHeader(name, value);
     const { headers: style } = this.options;
-    writeHeaders(answer, newToldHeaders(), { style, memo: this.#memo, set });
+    const told = newToldHeaders();
+    writeHeaders(answer, told, { style, memo: this.#memo, set });
+    rememberTold(request, told);
   }
 
   #refusal(answer: GatewayAnswer, response: ServerResponse): Error {

@@ -1,4 +1,6 @@
+import { InvalidOptionError } from '../core/errors.js';
 import type { GatewayConfig } from '../gateway/gateway-config.js';
+import { checkFields } from '../gateway/gateway-config.js';
 
 /** The configuration of a gateway in a file. */
 export interface GatewayFileOptions {
@@ -13,3 +15,19 @@ export interface GatewayFileOptions {
 
 /** What a gateway limits: the configuration itself, or the file that it is in. */
 export type GatewayOptions = GatewayConfig | GatewayFileOptions;
+
+const FILE_OPTIONS: readonly string[] = ['file', 'watch'];
+
+/** Whether the configuration is in a file. Throws when it is not clear which, or what else is meant. */
+export function isInFile(options: GatewayOptions): options is GatewayFileOptions {
+  if (!('file' in options) && !('watch' in options)) return false;
+  checkFields('gateway', options, FILE_OPTIONS);
+  const { file, watch = true } = options as Partial<GatewayFileOptions>;
+  if (typeof file !== 'string' || file === '') {
+    throw new InvalidOptionError('gateway.file', 'the path of a file', file);
+  }
+  if (typeof watch !== 'boolean') {
+    throw new InvalidOptionError('gateway.watch', 'true or false', watch);
+  }
+  return true;
+}

@@ -9,6 +9,7 @@ import type { GatewayChange } from '../gateway/gateway-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import type { YamlPackage } from '../gateway/yaml-text.js';
 import type { GatewayOptions } from './gateway-options.js';
+import { isInFile } from './gateway-options.js';
 import type { SideTies } from './observed.js';
 
 const logger = new Logger('RateLimit');
@@ -37,7 +38,7 @@ export class Gateway implements OnApplicationShutdown {
   /** Reads the configuration. A bad one keeps the application from starting. */
   static async start(options: GatewayOptions | undefined, ties: GatewaySideTies): Promise<Gateway> {
     if (options === undefined) return new Gateway({}, ties);
-    if (!('file' in options)) return new Gateway(options, ties).#begin();
+    if (!isInFile(options)) return new Gateway(options, ties).#begin();
     const keepConfig = (error: Error) => keep(error, ties);
     const format = gatewayFileFormat(await yamlPackage());
     const made: { gateway?: Gateway } = {};

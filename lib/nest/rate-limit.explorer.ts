@@ -59,7 +59,7 @@ export class RateLimitExplorer implements OnModuleInit {
     try {
       await transport?.prepare();
       for (const chain of chains) {
-        if (transport && chain.refundOn) throw outcomeUnknown();
+        if (transport && chain.refundOn && !isRoute(handler)) throw outcomeUnknown();
         await this.#checkPlans(chain, isEndless(chain, transport, handler));
       }
     } catch (error) {
@@ -83,9 +83,11 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 
   #count(handler: Function, transport: Transport | undefined): void {
-    const isRoute = Reflect.hasMetadata(PATH_METADATA, handler);
-    const name = isRoute ? 'HTTP route' : transport?.handlerNameOf(handler);
-    if (name !== undefined) this.#found.set(name, (this.#found.get(name) ?? 0) + 1);
+    // In a hybrid application one method may be both.
+    const names = [isRoute(handler) ? 'HTTP route' : undefined, transport?.handlerNameOf(handler)];
+    for (const name of names) {
+      if (name !== undefined) this.#found.set(name, (this.#found.get(name) ?? 0) + 1);
+    }
   }
 
   /** One line that says what is covered, so that what is missing can be seen. */
@@ -96,6 +98,18 @@ export class RateLimitExplorer implements OnModuleInit {
     );
     new Logger('RateLimit').log(`Limits cover ${found.join(', ')}.`);
   }
+}
+
+function isRoute(handler: Function): boolean {
+  return Reflect.hasMetadata(PATH_METADATA, handler);
+}
+
+function outcomeUnknown(): RateLimitError {
+  return new RateLimitError(
+    'INVALID_OPTION',
+    'refundOn is asked once an HTTP response is over, and a message has none: it would never be. ' +
+      'Leave it out, or refund in the handler (RateLimiter.refund).',
+  );
 }
 
 /** Whether what the chain takes could not be given back: a guard does not see a message end. */
@@ -113,13 +127,5 @@ function endlessSlot(plan: string): RateLimitError {
     'INVALID_OPTION',
     `plan "${plan}" lends slots, and only the interceptor sees where a message ends. ` +
       `Write phase: 'interceptor'.`,
-  );
-}
-
-function outcomeUnknown(): RateLimitError {
-  return new RateLimitError(
-    'INVALID_OPTION',
-    'refundOn goes by the outcome of an HTTP request, and this handler has none. Leave it out; ' +
-      'RateLimiter.refund() gives tokens back in code.',
   );
 }

@@ -245,6 +245,7 @@ export class RedisStore extends LimitStore {
 
   #nameOf(script: LuaScript): string {
     if (script === this.#giveBack) return 'give_back';
+    if (script === this.#release) return 'release';
     if (script === this.#renew) return 'renew';
     return script === this.#gate ? 'gate' : 'notice';
   }

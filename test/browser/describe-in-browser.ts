@@ -36,7 +36,13 @@ export function describeInBrowser(name: string, suite: (window: Window) => void)
   const found = findChromium();
   if ('browser' in found) describe(name, () => suite(new RealWindow(found.browser)));
   else if (isCi()) describe(name, () => void it('needs a browser', () => fail(found.reason)));
-  else describe.skip(`${name} (${found.reason})`, () => suite(new RealWindow(undefined)));
+  else skip(`${name} (${found.reason})`, suite);
+}
+
+/** The reporter tells names of suites only when there is one file. */
+function skip(name: string, suite: (window: Window) => void): void {
+  console.warn(`Skipped: ${name}. Install chromium or set CHROMIUM_BIN.`);
+  describe.skip(name, () => suite(new RealWindow(undefined)));
 }
 
 class RealWindow implements Window {

@@ -82,7 +82,7 @@ describe('the configuration on the dashboard', () => {
     expect(await told(app, 'plans', 'gold')).toBe('10/s (option)');
     expect(await told(app, 'plans', 'silver')).toBe('limit 3, windowMs 1000 (option)');
     expect(await told(app, 'plans', 'default')).toBe('capacity 5, tokensPerSecond 3 (default)');
-    expect(await told(app, 'plans', '5/hour')).toBe('5 in 3600000 ms (decorator)');
+    expect(await told(app, 'plans', '5/hour')).toBe('5 in 3600000 ms (code)');
 
     app.provider(InMemoryPlanRegistry).set('gold', '20/s');
     app.provider(InMemoryPlanRegistry).set('bronze', '1/s');

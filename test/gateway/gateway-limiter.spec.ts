@@ -1,6 +1,6 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { checkGatewayConfig } from '../../lib/gateway/check-gateway-config.js';
-import type { GatewayConfig } from '../../lib/gateway/gateway-config.js';
+import type { GatewayConfig, LevelLimits } from '../../lib/gateway/gateway-config.js';
 import type { GatewayChange } from '../../lib/gateway/gateway-limiter.js';
 import { GatewayLimiter } from '../../lib/gateway/gateway-limiter.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
@@ -144,7 +144,40 @@ describe('a gateway', () => {
     await expect(gateway.updateBackend('nobody', null)).rejects.toThrow(
       'There is no backend "nobody". Known backends: "api", "off".',
     );
+    const forgotten = undefined as unknown as LevelLimits;
+    const expected = 'must be an object, or null for no limits, got undefined.';
+    await expect(gateway.updateServer(forgotten)).rejects.toThrow(`server ${expected}`);
+    await expect(gateway.updateBackend('api', forgotten)).rejects.toThrow(
+      `backend api ${expected}`,
+    );
+    await expect(gateway.updateRoute('free', forgotten)).rejects.toThrow(`route free ${expected}`);
     expect(changes).toEqual([]);
+  });
+
+  it('has changed when a listener throws, and tells the others all the same', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    gateway.events.prependListener('change', ({ level }) => {
+      if (level === 'server') throw new Error('a mistake of the listener');
+    });
+    const routes = [{ ...CONFIG.routes![0]!, rateLimit: { maxQps: 2 } }];
+    const config = { ...CONFIG, server: { rateLimit: { maxQps: 1 } }, routes };
+    await gateway.changeConfig(checkGatewayConfig(config));
+    expect(await gateway.updateServer({ maxQps: 20 })).toBe(true);
+    expect(changes).toMatchObject([{ level: 'route', id: 'api.example.com' }]);
+    expect(warn).toHaveBeenCalledWith(
+      'A listener of GatewayLimiter.events threw: Error: a mistake of the listener',
+    );
+    warn.mockRestore();
+  });
+
+  it.each(['', ' ', undefined, null, 42])('counts no client called %p', async (clientIp) => {
+    const target = { clientIp: clientIp as string };
+    await expect(gateway.enter(target)).rejects.toMatchObject({ code: 'INVALID_KEY' });
+    await expect(gateway.tryAcquire(target)).rejects.toMatchObject({ code: 'INVALID_KEY' });
+    await expect(gateway.current('client', target.clientIp ?? '')).rejects.toMatchObject({
+      code: 'INVALID_KEY',
+    });
+    expect(await gateway.current('server')).toEqual({ qps: 0, connections: 0 });
   });
 
   it('counts routes and clients from zero when it is told to', async () => {

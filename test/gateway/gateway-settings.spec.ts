@@ -133,6 +133,16 @@ describe('the settings of a gateway', () => {
     expect(valuesOf(one)[0]).toBe(3);
   });
 
+  it('are heard of under a number that was there before the store had forgotten it', async () => {
+    const [one, other] = [await start(), await start()];
+    await one.updateServer({ maxQps: 4 });
+    await board.tell();
+    board.forget();
+    await one.updateServer({ maxQps: 3 });
+    await board.tell();
+    expect(valuesOf(other)[0]).toBe(3);
+  });
+
   it.each(['{', 'null', '5', '{"server":{"maxQps":-7}}', '{"backends":null}'])(
     'are those of the configuration when somebody wrote %s',
     async (text) => {

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { Controller, Get, Sse } from '@nestjs/common';
 import { NEVER } from 'rxjs';
-import { GatewayLimiter, RateLimitModule } from '../../lib/index.js';
+import { GatewayLimiter, RateLimit, RateLimitModule } from '../../lib/index.js';
 import type { GatewayConfig } from '../../lib/index.js';
 import { adapters, closeApps, startApp } from '../support/http-app.js';
 import { until } from '../support/redis-servers.js';
@@ -55,6 +55,28 @@ describe.each(adapters)('a gateway on %s', (adapter) => {
     expect(denied.headers['retry-after']).toMatch(/^[12]$/);
     expect(denied.headers['ratelimit-policy']).toContain('"client-qps";q=2;w=1');
     expect((await http.get('/hello', { from: '127.0.0.2' })).status).toBe(200);
+  });
+
+  it('tells its limits beside those of the application', async () => {
+    @Controller()
+    class LimitedController {
+      @Get('limited')
+      @RateLimit('2/hour')
+      limited(): string {
+        return 'ok';
+      }
+    }
+    const gateway = { server: { rateLimit: { maxQps: 100, maxConnections: 50 } } };
+    const imports = [RateLimitModule.forRoot({ gateway })];
+    const http = await startApp(adapter, { imports, controllers: [LimitedController] });
+    const { headers } = await http.get('/limited');
+    expect(headers['ratelimit-policy']).toBe(
+      '"server-qps";q=100;w=1, "server-connections";q=50;qu="concurrent-requests", ' +
+        '"2/hour";q=2;w=3600',
+    );
+    expect(headers['ratelimit']).toBe(
+      '"server-qps";r=99;t=2, "server-connections";r=49, "2/hour";r=1;t=1800',
+    );
   });
 
   it('counts a client by its address, however that is written', async () => {

@@ -297,6 +297,27 @@ describe('an option that is wrong', () => {
   });
 
   it.each([
+    [{ file: 42 }, 'Expected `gateway.file` to be the path of a file, got 42.'],
+    [{ file: '' }, 'Expected `gateway.file` to be the path of a file, got "".'],
+    [{ file: undefined }, 'Expected `gateway.file` to be the path of a file, got undefined.'],
+    [{ watch: false }, 'Expected `gateway.file` to be the path of a file, got undefined.'],
+    [
+      { file: 'g.yml', watch: 'false' },
+      'Expected `gateway.watch` to be true or false, got "false".',
+    ],
+    [
+      { file: 'g.yml', wacth: false },
+      'gateway: unknown field "wacth". Known fields: "file", "watch".',
+    ],
+    [
+      { file: 'g.yml', server: {} },
+      'gateway: unknown field "server". Known fields: "file", "watch".',
+    ],
+  ])('does not boot with the gateway %j', async (gateway, message) => {
+    await expect(boot({ gateway })).rejects.toMatchObject({ code: 'INVALID_OPTION', message });
+  });
+
+  it.each([
     [['hunter2'], 'object'],
     [12345678, 'number'],
     ['', 'string'],

@@ -90,6 +90,22 @@ describe.each(Object.entries(STORES))('traffic, %s', (kind, options) => {
     expect(stats.totals).toMatchObject({ allowed: 4, delayed: 1, denied: 0 });
   });
 
+  it('counts no request and no denial when a charge is settled', async () => {
+    const app = await startObserved(options());
+    const lease = await app.provider(RateLimiter).acquire('ada', ['gold', 'steady', 'daily']);
+    const counted = snapshotOf(app);
+    await lease.settle('gold', 50);
+    await lease.settle('steady', 50);
+    await lease.settle('daily', 50);
+    const stats = snapshotOf(app);
+    expect(stats.totals).toEqual(counted.totals);
+    expect(stats.lastDenials).toEqual([]);
+    for (const name of ['gold', 'steady', 'daily']) {
+      expect(planIn(stats, name)).toMatchObject({ allowed: 1, delayed: 0, denied: 0 });
+      expect(planIn(stats, name).waits.count).toBe(0);
+    }
+  });
+
   it('names the levels of a gateway, not its clients', async () => {
     const gateway = {
       server: { rateLimit: { maxQps: 100, maxQpsPerClient: 50 } },

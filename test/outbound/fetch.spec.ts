@@ -278,7 +278,7 @@ describe('the body', () => {
       expect(response.bodyUsed).toBe(false);
       if (how === 'body') {
         const parts: Uint8Array[] = [];
-        for await (const part of response.body!) parts.push(part as Uint8Array);
+        for await (const part of response.body!) parts.push(part);
         expect(Buffer.concat(parts).toString()).toBe('"page"');
       } else if (how === 'json') {
         expect(await response.json()).toBe('page');

@@ -48,3 +48,20 @@ it('decides by the time of the server when it is told none', async () => {
   });
   expect(Math.abs(atUs / 1_000 - before)).toBeLessThan(1_000);
 });
+
+it('tells what each round trip was for', async () => {
+  const told: string[] = [];
+  const listener = { onOperation: (operation: string) => void told.push(operation) };
+  const store = new RedisStore(servers, { listener, nowMs: () => 0 });
+  const limits = [{ plan: definePlan('timed', { maxConcurrent: 1 }), key: 'timed', cost: 1 }];
+  const lease = { leaseId: 'timed', limits };
+  await store.decide({ ...lease, mode: 'take', maxWaitUs: 0 });
+  await store.renew([lease]);
+  await store.giveBack({ kind: 'release', ...lease });
+  const spent = [{ plan: definePlan('timed', '1/s'), key: 'timed', cost: 1 }];
+  await store.giveBack({ kind: 'refund', limits: spent });
+  await store.reset(spent);
+  await store.readNotice('timed');
+  await store.lookAtGate({ key: 'timed', probeUs: 1 });
+  expect(told).toEqual(['decide', 'renew', 'release', 'give_back', 'reset', 'notice', 'gate']);
+});

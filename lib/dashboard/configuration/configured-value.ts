@@ -1,18 +1,22 @@
 /**
  * Where a value came from: nobody said anything (`default`), the options of the module, a file, the
- * environment, a change while running, a decorator, or the registry of the application.
+ * environment, a change while running, a rate in the code (of a decorator or a call), or the registry
+ * of the application.
  */
-export type ValueSource =
-  'default' | 'option' | 'file' | 'env' | 'update' | 'decorator' | 'registry';
+export type ValueSource = 'default' | 'option' | 'file' | 'env' | 'update' | 'code' | 'registry';
 
 /** What a value is part of. */
 export type ConfigurationPart = 'options' | 'plans' | 'outbound' | 'gateway';
 
 /** One value of the configuration, as it may be shown. */
 export interface ConfiguredValue {
+  /** What the value is part of. */
   readonly part: ConfigurationPart;
+  /** The name of the option, plan or level. */
   readonly name: string;
+  /** The value as text, without secrets. */
   readonly value: string;
+  /** Who said so. */
   readonly source: ValueSource;
 }
 

@@ -21,7 +21,7 @@ export function planValues(facts: PlanFacts): ConfiguredValue[] {
   const { written, used, given } = facts;
   const names = written.names();
   const known = new Set(names);
-  const source: ValueSource = given.registry ? 'registry' : 'decorator';
+  const source: ValueSource = given.registry ? 'registry' : 'code';
   const others = used.filter(({ policy }) => !known.has(policy));
   return [
     ...firstOf('plans', names, (name) => [writtenPlan(name, facts)]),
@@ -46,7 +46,7 @@ function whereFrom(name: string, now: PlanDefinition, { given, env }: PlanFacts)
 
 /** A plan that is named as a rate is one: no registry was asked for it. */
 function sourceOf({ policy }: PolicyStats, otherwise: ValueSource): ValueSource {
-  return /^\d[^/]*\/.+$/.test(policy) ? 'decorator' : otherwise;
+  return /^\d[^/]*\/.+$/.test(policy) ? 'code' : otherwise;
 }
 
 function quotaOf({ kind, quota, windowMs }: PolicyStats): string {

@@ -222,6 +222,16 @@ describe.each([
     await until('the slot', async () => (await left(service, 'all', 'one')) === 1);
   });
 
+  it('do not start with an outcome that nobody would ask for', async () => {
+    const { controller } = limited({ plan: 'two', key: 'all', refundOn: () => true });
+    await expect(start(controller)).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(
+        /^@RateLimit on OrderController.order: refundOn is asked once an HTTP response is over/,
+      ),
+    });
+  });
+
   it('may be events', async () => {
     const heard: string[] = [];
     const pattern = `event-${process.pid}-${Math.random()}`;
@@ -249,6 +259,7 @@ describe.each([
       @Controller()
       class PageController {
         @Get()
+        @MessagePattern(`${pattern}-page`)
         @RateLimit('two')
         page(): string {
           return 'ok';
@@ -269,7 +280,7 @@ describe.each([
       const limiter = app.provider(RateLimiter);
       expect((await limiter.peek('function.tenant:ada', 'two')).remainingTokens).toBe(1);
       expect(await app.statuses(3, '/')).toEqual([200, 200, 429]);
-      expect(app.logs.infos).toContain('Limits cover 1 microservice message, 1 HTTP route.');
+      expect(app.logs.infos).toContain('Limits cover 2 microservice messages, 1 HTTP route.');
       // Before the application, which would wait for it.
       await running.pop()!.close();
     },

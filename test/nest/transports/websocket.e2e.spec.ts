@@ -477,13 +477,6 @@ describe.each(ADAPTERS)('gateways by %s', (name, SocketAdapter, connectTo) => {
     expect(app.logs.infos).toContain('Limits cover 1 WebSocket gateway.');
   });
 
-  it('do not start with refunds by an outcome that they do not have', async () => {
-    await expect(start(limited({ plan: 'two', refundOn: () => true }))).rejects.toThrow(
-      '@RateLimit on ChatGateway.say: refundOn goes by the outcome of an HTTP request, and this ' +
-        'handler has none.',
-    );
-  });
-
   it('do not start with slots that nobody would give back', async () => {
     await expect(start(limited('sockets'))).rejects.toThrow(
       '@RateLimit on ChatGateway.say: plan "sockets" lends slots, and only the interceptor sees ' +

@@ -21,12 +21,7 @@ export class StoreSection {
       { head: 'Breaker', cell: breaker },
       { head: 'Since', cell: ({ sinceAtMs }) => clock(sinceAtMs) },
       { head: 'Outages', isNumber: true, cell: ({ outages }) => count(outages) },
-      {
-        head: 'Decided without',
-        isNumber: true,
-        cell: ({ decidedWithout }) => count(decidedWithout),
-      },
-      { head: 'Reason', cell: ({ reason }) => reason },
+      { head: 'Reason', cell: ({ reason }) => ({ detail: reason }) },
     ],
     '',
   );
