@@ -8,3 +8,16 @@ export type Awaitable<T> = T | Promise<T>;
 export function isPending<T>(value: Awaitable<T>): value is Promise<T> {
   return value instanceof Promise;
 }
+
+/**
+ * Goes on with all the values, or with the first failure; at once where all the values are there, as
+ * those of the embedded store are.
+ */
+export function whenAll<T>(
+  values: readonly Awaitable<T>[],
+  then: (values: readonly T[]) => void,
+  fail: (error: unknown) => void,
+): void {
+  if (values.some(isPending)) Promise.all(values).then(then, fail);
+  else then(values as readonly T[]);
+}

@@ -15,7 +15,7 @@ export class CacheEntry implements Expiring {
   older: CacheEntry | undefined = undefined;
   newer: CacheEntry | undefined = undefined;
   heapIndex = -1;
-  dueUs = 0;
+  due = 0;
   /** When it was last moved to the newest end; whole, so that it is stored without a box. */
   movedSeconds = 0;
   /** The decision in which it was last asked for. */

@@ -4,8 +4,8 @@ import type { LimitStore } from '../core/limit-store.js';
 import { triggersCooldown } from './block-type.js';
 import type { Domain } from './domain.js';
 import type { DomainBook } from './domain-book.js';
-import type { ShutGate } from './domain-queue.js';
 import type { Permit } from './permit.js';
+import type { ShutGate } from './queue-ties.js';
 import type { ThrottleStatsSnapshot } from './throttle-stats.js';
 
 /** How a domain is taken to be. */
@@ -97,7 +97,7 @@ export class AdaptiveThrottler {
     const known = this.book.use(domain);
     known.throttleStats.recordBlock(blockType);
     const counts = triggersCooldown(blockType);
-    const state = counts ? await this.#block(known, options) : await this.#look(known);
+    const state = counts ? await this.#block(known, options) : await known.store.look();
     const { taskId } = options;
     const event = { domain: known.name, type: blockType, taskId, consecutiveBlocks: state.blocks };
     tell(() => this.events.emit('block', event));
@@ -123,7 +123,7 @@ export class AdaptiveThrottler {
     if (known.blocks === 0 && !permit?.isProbe) return;
     const state = await this.store.changeGate({
       kind: 'success',
-      ...this.#base(known),
+      ...known.store.atGate,
       generation: permit?.generation,
     });
     this.hear(known, state);
@@ -131,7 +131,7 @@ export class AdaptiveThrottler {
 
   /** Tells how a domain is taken to be. */
   async state(domain: string): Promise<ThrottleState> {
-    return throttleStateOf(await this.#look(this.book.use(domain)));
+    return throttleStateOf(await this.book.use(domain).store.look());
   }
 
   /** What its cooldowns came to in this process. */
@@ -147,7 +147,7 @@ export class AdaptiveThrottler {
     domain.timesHeard++;
     domain.blocks = state.blocks;
     // Those who wait come first; whoever is only told may take its time.
-    domain.queue?.hear(state);
+    domain.hearGate(state);
     this.#tellOf(domain, state);
   }
 
@@ -179,7 +179,7 @@ export class AdaptiveThrottler {
   async #lookForTrouble(domain: Domain): Promise<void> {
     const { timesHeard } = domain;
     try {
-      const state = await this.#look(domain);
+      const state = await domain.store.look();
       // What was heard meanwhile is at least as new.
       if (state.blocks > 0 && domain.timesHeard === timesHeard) this.hear(domain, state);
     } catch {
@@ -218,24 +218,12 @@ export class AdaptiveThrottler {
     const askedMs = retryAfterMs > 0 ? Math.min(retryAfterMs, maxRetryAfterMs) : 0;
     return this.store.changeGate({
       kind: 'block',
-      ...this.#base(domain),
+      ...domain.store.atGate,
       threshold,
       cooldownUs: Math.round(cooldownMs * 1_000),
       retryAfterUs: Math.round(askedMs * 1_000),
       generation: permit?.generation,
     });
-  }
-
-  #look({ name, throttle }: Domain) {
-    return this.store.lookAtGate({ key: name, probeUs: throttle.probeTimeoutMs * 1_000 });
-  }
-
-  #base({ name, limits, throttle }: Domain) {
-    return {
-      gate: { key: name, probeUs: throttle.probeTimeoutMs * 1_000 },
-      bucket: limits.bucket,
-      memoryUs: throttle.memoryMs * 1_000,
-    };
   }
 }
 

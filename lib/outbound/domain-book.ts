@@ -2,11 +2,12 @@ import { definePlan } from '../core/define-plan.js';
 import type { Limit, LimitLabel } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import { UNLIMITED } from '../core/plan.js';
+import { AbortBoard } from './abort-board.js';
 import { Domain } from './domain.js';
 import { normalizeDomain } from './domain-name.js';
-import type { DomainLimits, QueueTies } from './domain-queue.js';
 import type { LateGateWatch } from './late-gate-watch.js';
 import type { DomainRule, FoundRule, OutboundRules } from './outbound-rules.js';
+import type { DomainLimits, QueueTies } from './queue-ties.js';
 import type { CompleteThrottleRule, ThrottleRule } from './throttle-rule.js';
 import { completeThrottleRule } from './throttle-rule.js';
 
@@ -16,7 +17,7 @@ const MAX_PLANS = 1_000;
 const LOOKED_AT = 8;
 
 /** What the book hangs on. */
-export interface BookTies extends QueueTies {
+export interface BookTies extends Omit<QueueTies, 'aborts'> {
   readonly watch: LateGateWatch;
 }
 
@@ -36,6 +37,7 @@ export class DomainBook {
   readonly #plans = new Map<string, readonly [bucket: Plan, slots: Plan | undefined]>();
   readonly #labels = new Map<string, LimitLabel>();
   readonly #throttles = new WeakMap<DomainRule, CompleteThrottleRule>();
+  readonly #queueTies: QueueTies;
   #rules: OutboundRules;
 
   constructor(
@@ -44,6 +46,7 @@ export class DomainBook {
     private readonly options: DomainBookOptions,
   ) {
     this.#rules = rules;
+    this.#queueTies = { ...ties, aborts: new AbortBoard() };
   }
 
   get rules(): OutboundRules {
@@ -91,14 +94,14 @@ export class DomainBook {
     domain.limits = limits;
     const isSame =
       before.bucket.plan === limits.bucket.plan && before.slots?.plan === limits.slots?.plan;
-    if (!isSame) await domain.queue?.changeLimits(limits);
+    if (!isSame) await domain.queue?.heedLimits();
   }
 
   #open(name: string): Domain {
     this.ties.watch.start();
     const found = this.#rules.ruleFor(name);
     const limits = this.#limitsOf(name, found);
-    return new Domain(name, found, this.#throttleOf(found.rule), limits, this.ties);
+    return new Domain(name, found, this.#throttleOf(found.rule), limits, this.#queueTies);
   }
 
   /** Made once for each rule. */

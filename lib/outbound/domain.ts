@@ -1,13 +1,21 @@
-import type { DomainLimits, QueueTies } from './domain-queue.js';
+import type { Awaitable } from '../core/awaitable.js';
+import type { GateState } from '../core/gate.js';
+import type { Decision } from '../core/limit-store.js';
 import { DomainQueue } from './domain-queue.js';
+import type { RuledDomain } from './domain-store.js';
+import { DomainStore } from './domain-store.js';
 import { LimitStats } from './limit-stats.js';
 import type { FoundRule } from './outbound-rules.js';
+import type { Permit } from './permit.js';
+import { PermitMaker } from './permit-maker.js';
+import type { DomainLimits, QueueTies } from './queue-ties.js';
 import type { CompleteThrottleRule } from './throttle-rule.js';
 import { ThrottleStats } from './throttle-stats.js';
 
 /** A domain that calls go to. Small: there may be thousands, and most of them have nobody waiting. */
-export class Domain {
+export class Domain implements RuledDomain {
   readonly stats = new LimitStats();
+  readonly store: DomainStore;
   /** Blocks in a row, as far as this process has heard; −1 when it has not. */
   blocks = -1;
   /** How often its gate was heard of. */
@@ -15,6 +23,7 @@ export class Domain {
   /** When the last cooldown that was heard of ends; 0 when it is over. */
   cooldownEndsMs = 0;
   usedMs = 0;
+  readonly #permits: PermitMaker;
   #queue: DomainQueue | undefined;
   #throttleStats: ThrottleStats | undefined;
 
@@ -24,7 +33,10 @@ export class Domain {
     public throttle: CompleteThrottleRule,
     public limits: DomainLimits,
     private readonly ties: QueueTies,
-  ) {}
+  ) {
+    this.store = new DomainStore(this, ties);
+    this.#permits = new PermitMaker(this.store, ties);
+  }
 
   /** Those who wait, if there are any. */
   get queue(): DomainQueue | undefined {
@@ -39,17 +51,46 @@ export class Domain {
     return this.#queue?.isIdle ?? true;
   }
 
-  /** The queue to wait in. */
-  openQueue(): DomainQueue {
-    if (this.#queue) return this.#queue;
-    const { probeTimeoutMs, memoryMs } = this.throttle;
-    const gate = { key: this.name, probeUs: probeTimeoutMs * 1_000 };
-    const memoryUs = memoryMs * 1_000;
-    return (this.#queue = new DomainQueue(this.name, this.limits, gate, memoryUs, this.ties));
+  /**
+   * Waits for a turn. Who is alone and may go at once needs no queue, nor a promise where the store
+   * answers without one.
+   */
+  wait(tokens: number, timeoutMs: number, signal: AbortSignal | undefined): Awaitable<Permit> {
+    const arrivedMs = this.ties.ticker.nowMs();
+    const waiting = { arrivedMs, expiresMs: arrivedMs + timeoutMs, signal };
+    if (this.#queue || !this.ties.store.answersAtOnce) return this.#join().wait(tokens, waiting);
+    const inquiry = this.store.inquiry(tokens, timeoutMs);
+    const decision = this.store.decide(inquiry) as Decision;
+    return isTurnNow(decision)
+      ? this.#permits.make(decision, inquiry.leaseId, arrivedMs)
+      : this.#join().wait(tokens, waiting, { inquiry, decision });
   }
 
-  /** Forgets the queue when nobody is in it. Where slots are held, those who hold them know it. */
-  closeIdleQueue(): void {
-    if (this.#queue?.isIdle && !this.limits.slots) this.#queue = undefined;
+  /** Takes a turn only if there is one at once. */
+  async takeNow(tokens: number): Promise<Permit | Decision> {
+    const inquiry = this.store.inquiry(tokens, 0);
+    const decision = await this.store.decide(inquiry);
+    if (decision.allowed) {
+      return this.#permits.make(decision, inquiry.leaseId, this.ties.ticker.nowMs());
+    }
+    this.store.tellShut(decision.gate);
+    return decision;
   }
+
+  hearGate(state: GateState): void {
+    this.#queue?.hear(state);
+  }
+
+  /** Forgets the queue when nobody is in it. */
+  closeIdleQueue(): void {
+    if (this.#queue?.isIdle) this.#queue = undefined;
+  }
+
+  #join(): DomainQueue {
+    return (this.#queue ??= new DomainQueue(this.store, this.#permits, this.ties));
+  }
+}
+
+function isTurnNow({ allowed, waitUs, gate }: Decision): boolean {
+  return allowed && waitUs === 0 && !gate?.isProbe;
 }

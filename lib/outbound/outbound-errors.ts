@@ -17,7 +17,10 @@ export class WaitTimedOutError extends RateLimitError {
   }
 }
 
-/** The signal was aborted; its reason is the `cause`. What had been booked was given back. */
+/**
+ * The signal was aborted, or the application is shutting down; the reason is the `cause`. What had
+ * been booked was given back.
+ */
 export class WaitAbortedError extends RateLimitError {
   override readonly name = 'WaitAbortedError';
 

@@ -44,6 +44,9 @@ export interface OutboundLimiterParts {
  * given in order of arrival.
  */
 export class OutboundLimiter {
+  /** Why nobody can wait any more; undefined while one can. */
+  #closed: { readonly reason: unknown } | undefined;
+
   /** @internal Made by the module. */
   constructor(private readonly parts: OutboundLimiterParts) {}
 
@@ -53,15 +56,16 @@ export class OutboundLimiter {
     checkWait(tokens, timeoutMs);
     const known = this.parts.book.use(domain);
     const { listener } = this.parts;
-    if (signal?.aborted) {
+    const ended = this.#closed ?? (signal?.aborted ? signal : undefined);
+    if (ended) {
       known.stats.recordCancelled();
       listener?.onRefusal(known.found.source, 'canceled', 0);
-      throw new WaitAbortedError(known.name, signal.reason);
+      throw new WaitAbortedError(known.name, ended.reason);
     }
     this.#refuseWhereOff(known);
     const arrivedMs = known.usedMs;
     try {
-      const waiting = known.openQueue().wait(tokens, timeoutMs, signal ?? undefined);
+      const waiting = known.wait(tokens, timeoutMs, signal ?? undefined);
       const permit = isPending(waiting) ? await waiting : waiting;
       known.stats.recordPermit(permit.waitedMs, this.parts.timeMs());
       listener?.onPermit(known.found.source, permit.waitedMs);
@@ -86,8 +90,7 @@ export class OutboundLimiter {
       listener?.onRefusal(source, 'deny_list', 0);
       return { allowed: false, retryAfterMs: Number.POSITIVE_INFINITY };
     }
-    const answer = await known.openQueue().takeNow(tokens);
-    known.closeIdleQueue();
+    const answer = await known.takeNow(tokens);
     if (!(answer instanceof Permit)) {
       listener?.onRefusal(source, reasonOfDenial(answer), 0);
       return refusal(answer);
@@ -146,8 +149,9 @@ export class OutboundLimiter {
     return { count: queue?.waiting ?? 0, oldestMs: queue?.oldestWaitMs ?? 0 };
   }
 
-  /** Ends every wait. */
+  /** Ends every wait, also those that somebody begins later. */
   close(reason: unknown): void {
+    this.#closed ??= { reason };
     for (const { queue } of this.parts.book.all()) queue?.close(reason);
   }
 

@@ -1,4 +1,5 @@
 import type { Decision } from '../core/limit-store.js';
+import { lacksSlot } from './lent-slots.js';
 import {
   CostExceedsBurstError,
   OutboundDeniedError,
@@ -16,11 +17,9 @@ export function reasonOfError(error: unknown): OutboundRefusal {
 }
 
 /** What stood in the way of a call that did not want to wait. */
-export function reasonOfDenial({ failure, gate, limits }: Decision): OutboundRefusal {
+export function reasonOfDenial(decision: Decision): OutboundRefusal {
+  const { failure, gate } = decision;
   if (failure === 'closed') return 'store_error';
   if (gate !== undefined && gate.waitUs > 0) return 'cooldown';
-  const lacksSlot = limits.some(
-    ({ limit, admits }) => !admits && limit.plan.kind === 'concurrency',
-  );
-  return lacksSlot ? 'concurrency' : 'rate';
+  return lacksSlot(decision) ? 'concurrency' : 'rate';
 }

@@ -18,7 +18,7 @@ const entry = (endsUs: number): Entry => ({
   expiresUs() {
     return this.endsUs;
   },
-  dueUs: 0,
+  due: 0,
   heapIndex: -1,
 });
 

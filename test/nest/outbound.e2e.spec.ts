@@ -530,6 +530,10 @@ describe('shutting down', () => {
         reason: { code: 'WAIT_ABORTED', cause: 'The application is shutting down.' },
       })),
     );
+    await expect(limiter.wait('later.example')).rejects.toMatchObject({
+      code: 'WAIT_ABORTED',
+      cause: 'The application is shutting down.',
+    });
   });
 
   it.each(['in memory', 'on Redis'])('leaves no timer, watcher or socket: %s', async (where) => {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Decision, Inquiry } from '../../lib/core/limit-store.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import {
@@ -148,6 +148,38 @@ describe('waiting for a domain', () => {
     expect((await wait('next')).waitedMs).toBe(0);
   });
 
+  it('listens once to a signal, also for many domains', async () => {
+    const aborting = new AbortController();
+    const { signal } = aborting;
+    const listen = jest.spyOn(signal, 'addEventListener');
+    const stopListening = jest.spyOn(signal, 'removeEventListener');
+    const domains = Array.from({ length: 20 }, (_, i) => `host-${i}.example`);
+    for (const domain of domains) {
+      start('first', { tokens: 2 }, domain);
+      start(domain, { signal, tokens: 2 }, domain);
+    }
+    await ticker.advance(50);
+    expect(listen).toHaveBeenCalledTimes(1);
+    expect(stopListening).not.toHaveBeenCalled();
+    gone = [];
+    aborting.abort();
+    await ticker.advance(0);
+    expect(gone).toEqual(domains.map((domain) => `${domain} WaitAbortedError 50`));
+  });
+
+  it('leaves no listener behind on a signal', async () => {
+    const { signal } = new AbortController();
+    const stopListening = jest.spyOn(signal, 'removeEventListener');
+    start('first', { tokens: 2 });
+    start('second', { signal });
+    start('third', { signal });
+    await ticker.advance(100);
+    expect(stopListening).not.toHaveBeenCalled();
+    await ticker.advance(100);
+    expect(gone).toEqual(['first 0', 'second 100', 'third 200']);
+    expect(stopListening).toHaveBeenCalledTimes(1);
+  });
+
   it('can never have more tokens than the burst', async () => {
     const failed = wait('a', { tokens: 3 });
     await expect(failed).rejects.toThrow(CostExceedsBurstError);
@@ -225,6 +257,19 @@ describe('waiting for a domain', () => {
     await ticker.advance(0);
     expect(gone).toEqual(['a 0', 'b 0', 'c WaitAbortedError 10']);
     expect(ticker.timers).toBe(0);
+  });
+
+  it('never begins once the application has closed', async () => {
+    await wait('a');
+    stage.limiter.close('the end');
+    const asked = store.asked;
+    const failed = wait('b');
+    await expect(failed).rejects.toBeInstanceOf(WaitAbortedError);
+    await expect(failed).rejects.toMatchObject({ cause: 'the end', domain: SITE });
+    await expect(stage.limiter.run(SITE, () => 'value')).rejects.toThrow(WaitAbortedError);
+    await expect(stage.limiter.fetch(`https://${SITE}`)).rejects.toThrow(WaitAbortedError);
+    expect(store.asked).toBe(asked);
+    expect(stage.limiter.getStats(SITE).cancelledRequests).toBe(3);
   });
 
   it('runs a call and gives its slot back, whatever becomes of it', async () => {

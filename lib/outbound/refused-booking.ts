@@ -1,0 +1,44 @@
+import { NEVER } from '../core/counter.js';
+import type { RateLimitError } from '../core/errors.js';
+import type { Decision } from '../core/limit-store.js';
+import { lacksSlot } from './lent-slots.js';
+import {
+  CostExceedsBurstError,
+  OutboundUnavailableError,
+  WaitTimedOutError,
+} from './outbound-errors.js';
+
+/** Whoever holds a slot tells when it is free, unless it died: so it is tried this often as well. */
+const SLOT_RETRY_MS = 100;
+
+/** What was asked for. */
+export interface RefusedBooking {
+  readonly domain: string;
+  readonly tokens: number;
+  readonly burstCapacity: number;
+}
+
+/** It is worth asking again, only not now. */
+export interface NotYet {
+  readonly waitMs: number;
+  /** Whether it is sure that nobody gets a turn before. */
+  readonly isSure: boolean;
+}
+
+/** What it means that a turn was refused: the wait has failed, or asking again may help. */
+export function meaningOfRefusal(
+  decision: Decision,
+  { domain, tokens, burstCapacity }: RefusedBooking,
+): RateLimitError | NotYet {
+  const { failure, gate, waitUs } = decision;
+  if (failure === 'closed') return new OutboundUnavailableError(domain);
+  if (gate !== undefined && gate.waitUs > 0) {
+    // Those who wait for a probe may be let go by what it finds, at any time.
+    return { waitMs: gate.waitUs / 1_000, isSure: !gate.isTried };
+  }
+  if (waitUs === NEVER) return new CostExceedsBurstError(domain, tokens, burstCapacity);
+  if (lacksSlot(decision)) {
+    return { waitMs: Math.min(waitUs / 1_000, SLOT_RETRY_MS), isSure: false };
+  }
+  return new WaitTimedOutError(domain, Math.ceil(waitUs / 1_000));
+}
