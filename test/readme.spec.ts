@@ -1,14 +1,16 @@
 import 'reflect-metadata';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { INestApplication, Type } from '@nestjs/common';
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
 import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { checkDashboardOptions } from '../lib/dashboard/dashboard-options.js';
+import type { RateLimitOptions } from '../lib/index.js';
 import { RateLimiter, RateLimitError, RateLimitModule } from '../lib/index.js';
 import type { TestLimits } from '../lib/testing/index.js';
 import { DIAGNOSES } from '../lib/nest/diagnosis.js';
@@ -19,7 +21,10 @@ import { HttpSite } from './support/http-site.js';
 import { sharedRedis, until } from './support/redis-servers.js';
 
 const README = readFileSync('README.md', 'utf8');
-const EXAMPLES = [...README.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+/** What the README points to beside the code. */
+const POINTED = [...README.matchAll(/\]\(([^)#]+\.md)/g)].map(([, path]) => path!);
+const DOCS = [README, ...[...new Set(POINTED)].map((path) => readFileSync(path, 'utf8'))];
+const EXAMPLES = DOCS.flatMap(examplesOf);
 const REGISTERING = [...EXAMPLES.keys()].filter((i) => EXAMPLES[i]!.includes('declare module'));
 const FOLDER = join('test', 'generated');
 const fileOf = (index: number) => join(FOLDER, `readme-${index}.ts`);
@@ -28,6 +33,18 @@ type Exports = Record<string, Type<unknown> | undefined>;
 
 async function load(index: number): Promise<Exports> {
   return (await import(`./generated/readme-${index}.js`)) as Exports;
+}
+
+/** An application with one controller and these plans. */
+async function bootWith(controller: Type<unknown>, plans: RateLimitOptions['plans'] & object) {
+  const root = RateLimitModule.forRoot({ plans });
+  const module = await Test.createTestingModule({
+    imports: [root],
+    controllers: [controller],
+  }).compile();
+  const app = module.createNestApplication<NestExpressApplication>({ logger: false });
+  await app.listen(0, '127.0.0.1');
+  return app;
 }
 
 async function boot(module: Type<unknown>): Promise<INestApplication> {
@@ -39,6 +56,8 @@ async function boot(module: Type<unknown>): Promise<INestApplication> {
 beforeAll(() => {
   mkdirSync(FOLDER, { recursive: true });
   EXAMPLES.forEach((code, index) => writeFileSync(fileOf(index), code));
+  // Some examples go on from the quick start.
+  writeFileSync(join(FOLDER, 'app.module.ts'), EXAMPLES[0]!);
 });
 
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -130,6 +149,86 @@ describe('the README', () => {
     await app.close();
   });
 
+  it('shows logins that are limited by account beside by address', async () => {
+    const { LoginController } = await loadExporting('LoginController');
+    const app = await bootWith(LoginController!, {});
+    const statuses = async (email: string, password: string, count: number) => {
+      const seen: number[] = [];
+      for (let i = 0; i < count; i++) {
+        seen.push((await post(app, '/login', { email, password })).status);
+      }
+      return seen;
+    };
+    expect(await statuses('ada@example.com', 'open sesame', 2)).toEqual([201, 201]);
+    const refused = [401, 401, 401, 401, 401, 429];
+    expect(await statuses('ada@example.com', 'guess', 6)).toEqual(refused);
+    expect(await statuses('Ada@Example.com', 'guess', 1)).toEqual([429]);
+    expect(await statuses('bob@example.com', 'guess', 1)).toEqual([401]);
+    await app.close();
+  });
+
+  it('shows routes with a chain of plans, weights, a scope and no limit', async () => {
+    const { ReportsController } = await loadExporting('ReportsController');
+    const app = await bootWith(ReportsController!, {
+      gold: '6/day',
+      daily: '100/day',
+      everybody: '50/day',
+    });
+    const seen = async (method: string, path: string) => {
+      const { status, headers } = await fetch(`${await app.getUrl()}/reports${path}`, { method });
+      return [status, headers.get('RateLimit')?.replaceAll(/;t=\d+/g, '')];
+    };
+    expect(await seen('GET', '')).toEqual([200, '"gold";r=5, "daily";r=99']);
+    expect(await seen('POST', '')).toEqual([201, '"gold";r=0, "daily";r=94']);
+    expect(await seen('GET', '')).toEqual([429, '"gold";r=0, "daily";r=94']);
+    expect(await seen('GET', '/search')).toEqual([200, '"everybody";r=49, "gold";r=5']);
+    expect(await seen('GET', '/health')).toEqual([200, undefined]);
+    await app.close();
+  });
+
+  it('shows a limit in front of the whole application, missing routes included', async () => {
+    const index = EXAMPLES.findIndex((code) => code.includes('maxQpsPerClient: 10'));
+    const { AppModule } = await load(index);
+    const app = await boot(AppModule!);
+    const answers = await Promise.all(Array.from({ length: 100 }, () => ask(app)));
+    expect(new Set(answers.map((answer) => answer.split('\n')[0]))).toEqual(
+      new Set(['HTTP/1.1 404 Not Found', 'HTTP/1.1 429 Too Many Requests']),
+    );
+    await app.close();
+  });
+
+  it('shows addresses that are never limited', async () => {
+    const { StatusController } = await loadExporting('StatusController');
+    const app = await bootWith(StatusController!, {});
+    app.set('trust proxy', 'loopback');
+    const statuses = async (address: string) => {
+      const seen = new Set<number>();
+      const headers = { 'X-Forwarded-For': address };
+      for (let i = 0; i < 7; i++) {
+        seen.add((await fetch(`${await app.getUrl()}/status`, { headers })).status);
+      }
+      return [...seen];
+    };
+    expect(await statuses('10.1.2.3')).toEqual([200]);
+    expect(await statuses('203.0.113.9')).toEqual([200, 429]);
+    await app.close();
+  });
+
+  it('shows what becomes of throttlers', async () => {
+    const { AppModule } = await loadExporting('CatsController');
+    const app = await boot(AppModule!);
+    // More than comes back however slow the machine is.
+    const statuses = async (path: string) => {
+      const url = `${await app.getUrl()}${path}`;
+      const answers = await Promise.all(Array.from({ length: 40 }, () => fetch(url)));
+      return [...new Set(answers.map(({ status }) => status))].sort();
+    };
+    expect(await statuses('/')).toEqual([200, 429]);
+    expect(await statuses('/search')).toEqual([200, 429]);
+    expect(await statuses('/health')).toEqual([200]);
+    await app.close();
+  });
+
   it('shows plans from a database, at one look-up for each customer', async () => {
     const { AppModule, Database } = await loadExporting('CustomerPlans');
     const app = await NestFactory.create(AppModule!, { logger: false });
@@ -160,13 +259,15 @@ describe('the README', () => {
       for (let i = 0; i < count; i++) seen.push((await fetch(await app.getUrl())).status);
       return seen;
     };
-    expect(await statuses(3)).toEqual([200, 200, 429]);
-    limits.advance(30_000);
+    const five = Array<number>(5).fill(200);
+    expect(await statuses(6)).toEqual([...five, 429]);
+    limits.advance(2_000);
     expect(await statuses(2)).toEqual([200, 429]);
     limits.reset();
-    expect(await statuses(3)).toEqual([200, 200, 429]);
+    expect(await statuses(6)).toEqual([...five, 429]);
     await app.close();
   });
+
   it('shows a processor that hands long waits to its queue', async () => {
     const { PageProcessor } = await loadExporting('PageProcessor');
     const site = await HttpSite.start();
@@ -221,15 +322,15 @@ describe('the README', () => {
     expect(listed).toEqual(Object.keys(DIAGNOSES));
   });
 
-  it('shows a controller that tells what has happened', async () => {
-    const { LimitsController } = await loadExporting('LimitsController');
+  it.each(['StatsController', 'LimitsController'])('shows what has happened: %s', async (name) => {
+    const { [name]: Controller } = await loadExporting(name);
     const module = await Test.createTestingModule({
       imports: [RateLimitModule.forRoot({ plans: { gold: '1/minute' } })],
-      controllers: [LimitsController!],
+      controllers: [Controller!],
     }).compile();
     const limiter = module.get(RateLimiter);
     for (let i = 0; i < 3; i++) await limiter.allow('ada', 'gold');
-    const shown = module.get<{ show(): object }>(LimitsController!).show();
+    const shown = module.get<{ show(): object }>(Controller!).show();
     expect(shown).toMatchObject({ totals: { allowed: 1, denied: 2 } });
     await module.close();
   });
@@ -243,6 +344,39 @@ describe('the README', () => {
       labels.join(', ').replaceAll('.', '_'),
     ]);
     expect(listed.sort()).toEqual(known.sort());
+  });
+
+  it('sums up the faults as their table has them', () => {
+    const rows = tableRows('| fault ');
+    const [, count, limitMs] = /<summary>(\d+) faults: .* no wait of (\d+) ms/.exec(README)!;
+    expect(rows).toHaveLength(Number(count));
+    for (const [, wait, errors, , overAdmission] of rows) {
+      expect([errors, overAdmission]).toEqual(['0', '0']);
+      expect(parseFloat(wait!)).toBeLessThan(Number(limitMs));
+    }
+  });
+
+  it('draws the house as it is', () => {
+    const [, tree] = /```\nlib\/\n(.*?)\nlua\//s.exec(README)!;
+    const drawn = [...tree!.matchAll(/^ {2}([a-z]+)\/ /gm)].map(([, name]) => name);
+    const rooms = readdirSync('lib', { withFileTypes: true }).filter((one) => one.isDirectory());
+    expect(drawn.sort()).toEqual(rooms.map(({ name }) => name).sort());
+  });
+
+  it('points to what is there', () => {
+    const anchors = new Map<string, Set<string>>();
+    const broken: string[] = [];
+    for (const path of ['README.md', ...new Set(POINTED)]) {
+      const links = readFileSync(path, 'utf8').matchAll(
+        /\]\((?!https?:)([^)#\s]*)(?:#([^)]+))?\)/g,
+      );
+      for (const [link, file, anchor] of links) {
+        const target = file ? join(dirname(path), file) : path;
+        if (!existsSync(target)) broken.push(`${path}: ${link}`);
+        else if (anchor && !anchorsOf(target, anchors).has(anchor)) broken.push(`${path}: ${link}`);
+      }
+    }
+    expect(broken).toEqual([]);
   });
 
   it('lists every option of the dashboard with its default', () => {
@@ -286,13 +420,43 @@ async function post(app: INestApplication, path: string, body: object): Promise<
   return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
+/** The anchors that GitHub makes of the headings of a file. */
+function anchorsOf(path: string, known: Map<string, Set<string>>): Set<string> {
+  const headings = readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm);
+  const found = known.get(path) ?? new Set([...headings].map(([, text]) => slug(text!)));
+  known.set(path, found);
+  return found;
+}
+
+function slug(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** The TypeScript of a text, and what its differences lead to. */
+function examplesOf(text: string): string[] {
+  const blocks = text.matchAll(/^( *)```(ts|diff)\n(.*?)^ *```$/gms);
+  return [...blocks].map(([, indent, kind, code]) => {
+    const bare = code!.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
+    return kind === 'ts' ? bare : after(bare);
+  });
+}
+
+/** What a difference leads to. */
+function after(difference: string): string {
+  return difference.replaceAll(/^-.*\n/gm, '').replaceAll(/^[+ ]/gm, '');
+}
+
 async function loadExporting(name: string): Promise<Exports> {
   return load(EXAMPLES.findIndex((code) => code.includes(`export class ${name} `)));
 }
 
 /** Cells of the table whose header starts like that, without the marks around code. */
 function tableRows(header: string): string[][] {
-  const table = README.slice(README.indexOf(header)).split('\n\n')[0]!;
+  const text = DOCS.find((one) => one.includes(header))!;
+  const table = text.slice(text.indexOf(header)).split('\n\n')[0]!;
   return table
     .split('\n')
     .slice(2)

@@ -15,6 +15,11 @@ export class Report {
     this.#quiet = quiet;
   }
 
+  /** What was compared so far. */
+  get rows() {
+    return this.#rows;
+  }
+
   progress(text) {
     if (!this.#quiet) process.stderr.write(`\r\x1b[K${text}`);
   }

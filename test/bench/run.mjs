@@ -1,5 +1,6 @@
-// npm run bench [-- --json] [-- embedded keys http redis outbound gateway]
+// npm run bench [-- --json] [-- --chart] [-- embedded keys http redis outbound gateway]
 import { parseArgs } from 'node:util';
+import { keep } from './chart.mjs';
 import { installPeers } from './peers/peer.mjs';
 import { Report } from './report.mjs';
 import { embedded } from './sections/embedded.mjs';
@@ -13,7 +14,10 @@ const SECTIONS = { embedded, keys, http, redis, outbound, gateway };
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: 'boolean', default: false } },
+  options: {
+    json: { type: 'boolean', default: false },
+    chart: { type: 'boolean', default: false },
+  },
 });
 const unknown = positionals.filter((name) => !(name in SECTIONS));
 if (unknown.length > 0) {
@@ -29,3 +33,4 @@ for (const [name, section] of Object.entries(SECTIONS)) {
   if (positionals.length === 0 || positionals.includes(name)) await section(report);
 }
 report.print({ asJson: flags.json });
+if (flags.chart) keep(report.rows);

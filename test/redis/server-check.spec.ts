@@ -11,12 +11,12 @@ import { describeWithServers } from '../support/describe-with-servers.js';
 import type { Farm } from '../support/redis-servers.js';
 import { createFarm } from '../support/redis-servers.js';
 
-/** As the README shows it. */
+/** As its documentation shows it. */
 const MINIMAL = minimalAcl();
 
 function minimalAcl(): string[] {
   const rule = /ACL SETUSER floodgate on >secret (.+?)\n```/s.exec(
-    readFileSync('README.md', 'utf8'),
+    readFileSync('lib/redis/README.md', 'utf8'),
   );
   return rule![1]!.split(/[\s\\]+/);
 }
@@ -100,7 +100,7 @@ describeWithServers('native server', 'a look at the server', () => {
     expect(warning).toContain('~rate_limiter:*');
   });
 
-  it('shows that the smallest set of rights in the README is enough for everything', async () => {
+  it('shows that the smallest documented set of rights is enough for everything', async () => {
     expect(await warnings()).toEqual([]);
     const store = new RedisStore(servers!);
     const limits = [

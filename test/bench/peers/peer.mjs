@@ -1,4 +1,4 @@
-// The other limiters that the benchmark compares with, installed beside this file and nowhere else.
+// The other limiters that the benchmark and the comparison look at, installed beside this file and nowhere else.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ export function installPeers() {
   // Their Nest and their ioredis are ours: a second Nest would be a second application, and another
   // ioredis would be measured instead of them.
   const flags = ['--no-audit', '--no-fund', '--no-package-lock', '--legacy-peer-deps'];
-  execFileSync('npm', ['install', ...flags], { cwd: HERE, stdio: 'ignore' });
+  execFileSync('npm', ['install', ...flags], { cwd: HERE, stdio: 'ignore', timeout: 120_000 });
 }
 
 function installed(name) {
