@@ -25,7 +25,7 @@ export class Observation {
   constructor(readonly ties: TallyTies) {
     const { topics } = this;
     this.tally = new Tally(topics.wait, ties);
-    this.outbound = new OutboundTally(this.tally.totals, topics.wait);
+    this.outbound = new OutboundTally(this.tally.others, topics.wait);
     this.config = new ConfigTally(topics.config, ties.timeMs);
     this.health = new StoreHealth(topics.store, ties.timeMs);
     this.operations = new StoreOperations(topics.store);

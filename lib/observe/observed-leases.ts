@@ -19,6 +19,11 @@ export class ObservedLeases implements LeaseKeeper {
     private readonly listener: LeaseListener,
   ) {}
 
+  /** How many are held. */
+  get size(): number {
+    return this.#held.size;
+  }
+
   hold(lease: Lease): void {
     this.#held.set(lease, { limits: lease.held?.limits ?? [], sinceMs: this.nowMs() });
     this.keeper.hold(lease);

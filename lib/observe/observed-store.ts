@@ -26,10 +26,9 @@ export class ObservedStore extends StoreAround {
 
   override decide(inquiry: Inquiry): Awaitable<Decision> {
     const deciding = this.store.decide(inquiry);
-    if (!isRequest(inquiry)) return deciding;
-    return isPending(deciding)
-      ? deciding.then((decision) => this.#note(inquiry, decision))
-      : this.#note(inquiry, deciding);
+    if (!isPlain(inquiry, deciding) || this.topic.isHeard) return this.note(inquiry, deciding);
+    this.tally.countAllowed(deciding.limits);
+    return deciding;
   }
 
   override witness(decision: Decision): void {
@@ -46,11 +45,25 @@ export class ObservedStore extends StoreAround {
     return giving;
   }
 
-  #note(inquiry: Inquiry, decision: Decision): Decision {
-    this.tally.count(inquiry, decision);
+  private note(inquiry: Inquiry, deciding: Awaitable<Decision>): Awaitable<Decision> {
+    if (!isRequest(inquiry)) return deciding;
+    return isPending(deciding)
+      ? deciding.then((decision) => this.count(inquiry, decision))
+      : this.count(inquiry, deciding);
+  }
+
+  private count(inquiry: Inquiry, decision: Decision): Decision {
+    this.tally.countOther(inquiry, decision);
     if (this.topic.isHeard) this.topic.publish(decisionMessage(decision, inquiry.mode));
     return decision;
   }
+}
+
+/** A request that may pass at once, as it is known without waiting: a promise is not allowed. */
+function isPlain(inquiry: Inquiry, deciding: Awaitable<Decision>): deciding is Decision {
+  const { allowed, failure } = deciding as Decision;
+  if (allowed !== true || failure !== undefined) return false;
+  return inquiry.mode === 'take' && inquiry.isBookkeeping === undefined;
 }
 
 function isRequest({ mode, gate, isBookkeeping }: Inquiry): boolean {

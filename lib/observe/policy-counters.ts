@@ -13,6 +13,8 @@ const NEAR_LIMIT_LEFT = 0.2;
 /** What is counted under one plan or level. Counting makes no garbage. */
 export class PolicyCounters {
   allowed = 0;
+  /** What is left is worth a look only when it is no more than this. */
+  lookBelow = 0;
   delayed = 0;
   denied = 0;
   deniedByZero = 0;
@@ -23,8 +25,6 @@ export class PolicyCounters {
   failedClosed = 0;
   failedLocal = 0;
   refunds = 0;
-  /** What is left is worth a look only when it is no more than this. */
-  lookBelow = Number.POSITIVE_INFINITY;
   /** Since the peak was last moved on. */
   #fewestLeft = Number.POSITIVE_INFINITY;
   #fewestLeftBefore = Number.POSITIVE_INFINITY;
@@ -36,11 +36,13 @@ export class PolicyCounters {
     readonly policy: string,
     public plan: Plan,
     public label: LimitLabel | undefined,
-  ) {}
+  ) {
+    this.lookBelow = plan.quota;
+  }
 
   /** Looks at what an allowed request left of the quota. */
   noteLeft(remaining: number): void {
-    const nearLimit = this.plan.quota * NEAR_LIMIT_LEFT;
+    const nearLimit = Math.floor(this.plan.quota * NEAR_LIMIT_LEFT);
     if (remaining <= nearLimit) this.nearLimit++;
     if (remaining < this.#fewestLeft) this.#fewestLeft = remaining;
     // Most requests are neither near the limit nor nearer than another one was.
@@ -77,7 +79,7 @@ export class PolicyCounters {
       this.#fewestLeft = Number.POSITIVE_INFINITY;
       this.#fewestLeftBefore = Number.POSITIVE_INFINITY;
     }
-    this.lookBelow = Number.POSITIVE_INFINITY;
+    this.lookBelow = plan.quota;
     this.plan = plan;
     this.label = label;
   }
@@ -115,7 +117,7 @@ export class PolicyCounters {
       this.#peakSinceMs = nowMs;
       this.#fewestLeftBefore = this.#fewestLeft;
       this.#fewestLeft = Number.POSITIVE_INFINITY;
-      this.lookBelow = Number.POSITIVE_INFINITY;
+      this.lookBelow = this.plan.quota;
     }
     const { quota } = this.plan;
     if (fewest === Number.POSITIVE_INFINITY || quota <= 0) return 0;

@@ -69,7 +69,7 @@ export class RateLimitStats {
     return {
       takenAtMs: ties.timeMs(),
       sinceAtMs,
-      totals: { ...tally.totals },
+      totals: tally.totals,
       plans: policies.filter(({ label }) => label === undefined).map(({ stats }) => stats),
       gateway: policies.filter(({ label }) => label !== undefined).map(({ stats }) => stats),
       outbound: outbound.snapshot(this.sources.rules(), (rule) => held.get(rule) ?? 0),

@@ -5,30 +5,32 @@ import { CHANNELS } from './channels.js';
 /** Something that is told, if anybody listens: here, or on the channel that all applications share. */
 export class Topic<Message> {
   readonly #listeners = new Set<(message: Message) => void>();
-  #hasListeners = false;
 
   constructor(private readonly channel: Channel) {}
 
   /** Whether a message would be heard. Nothing is built when it would not. */
   get isHeard(): boolean {
-    return this.#hasListeners || this.channel.hasSubscribers;
+    return this.channel.hasSubscribers;
   }
 
   publish(message: Message): void {
-    if (this.channel.hasSubscribers) this.channel.publish(message);
+    this.channel.publish(message);
     for (const listener of this.#listeners) tell(() => listener(message));
   }
 
+  /** Listeners of one application keep the channel open, so that there is one thing to look at. */
   add(listener: (message: Message) => void): void {
+    if (this.#listeners.size === 0) this.channel.subscribe(keepOpen);
     this.#listeners.add(listener);
-    this.#hasListeners = true;
   }
 
   delete(listener: (message: Message) => void): void {
-    this.#listeners.delete(listener);
-    this.#hasListeners = this.#listeners.size > 0;
+    const had = this.#listeners.delete(listener);
+    if (had && this.#listeners.size === 0) this.channel.unsubscribe(keepOpen);
   }
 }
+
+function keepOpen(): void {}
 
 /** What one application tells, by name. */
 export type Topics = { readonly [Name in keyof RateLimitMessages]: Topic<RateLimitMessages[Name]> };

@@ -1,12 +1,17 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { definePlan } from '../../lib/core/define-plan.js';
+import { Lease } from '../../lib/core/lease.js';
+import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { DenialLog } from '../../lib/observe/denial-log.js';
 import { HeavyHitters } from '../../lib/observe/heavy-hitters.js';
 import { maskKey } from '../../lib/observe/mask-key.js';
+import { ObservedLeases } from '../../lib/observe/observed-leases.js';
 import { Sampler } from '../../lib/observe/sampler.js';
 import { SecondSeries } from '../../lib/observe/second-series.js';
 import { StoreHealth } from '../../lib/observe/store-health.js';
 import { TIME_BUCKETS_SECONDS, TimeRecord } from '../../lib/observe/time-stats.js';
 import { newTopics } from '../../lib/observe/topics.js';
+import { FakeClock } from '../support/fake-clock.js';
 
 describe('a mask', () => {
   it.each([
@@ -159,6 +164,33 @@ describe('the series', () => {
     series.stop();
     expect(jest.getTimerCount()).toBe(0);
     jest.useRealTimers();
+  });
+});
+
+describe('leases that are observed', () => {
+  it('are known while they are held, and forgotten when they are over', async () => {
+    let nowMs = 0;
+    const told: number[] = [];
+    const keeper = { hold: jest.fn(), drop: jest.fn() };
+    const leases = new ObservedLeases(
+      keeper,
+      () => nowMs,
+      (_limits, heldMs) => told.push(heldMs),
+    );
+    const plan = definePlan('slots', { maxConcurrent: 5 });
+    const limits = [{ plan, key: 'ada', cost: 1 }];
+    const store = new MemoryStore(new FakeClock());
+    const decision = { allowed: true, waitUs: 0, atUs: 0, limits: [] };
+    const lease = new Lease(decision, { leaseId: 'one', limits }, { store, keeper: leases });
+    expect([...leases.limits()]).toEqual(limits);
+    expect(leases.size).toBe(1);
+    nowMs = 250;
+    await lease.release();
+    await lease.release();
+    expect([...leases.limits()]).toEqual([]);
+    expect(leases.size).toBe(0);
+    expect(told).toEqual([250]);
+    expect([keeper.hold.mock.calls.length, keeper.drop.mock.calls.length]).toEqual([1, 1]);
   });
 });
 

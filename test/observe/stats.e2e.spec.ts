@@ -139,6 +139,19 @@ describe.each(Object.entries(STORES))('traffic, %s', (kind, options) => {
     expect(planIn(snapshotOf(app), 'backend-connections:web').leasesHeld).toBe(1);
   });
 
+  it('does not take connections that are open for requests when a limit comes later', async () => {
+    const gateway = { backends: [{ name: 'web', rateLimit: { maxQps: 100 } }] };
+    const app = await startObserved({ ...options(), gateway });
+    const limiter = app.provider(GatewayLimiter);
+    await limiter.enter({ backend: 'web', clientIp: '10.1.2.3' });
+    await limiter.updateBackend('web', { maxQps: 100, maxConnections: 5 });
+    const stats = snapshotOf(app);
+    expect(stats.totals).toMatchObject({ allowed: 1, denied: 0 });
+    const connections = planIn(stats, 'backend-connections:web');
+    expect(connections).toMatchObject({ allowed: 0, leasesHeld: 1 });
+    expect(stats.config.reloads).toBe(1);
+  });
+
   it('counts outbound calls by the rule of their domain', async () => {
     const slow = { requestsPerSecond: 20, burstCapacity: 1 };
     const outbound = {
