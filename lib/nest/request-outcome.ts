@@ -19,11 +19,13 @@ export interface RequestOutcome {
 
 /** Tells how a request ended, now that it has. */
 export function outcomeOf(request: unknown, response: unknown, error: unknown): RequestOutcome {
-  const { writableFinished, statusCode } = rawResponse(response);
+  const { writableEnded, writableFinished, statusCode } = rawResponse(response);
+  // By HTTP/2, a response that its client left is finished although nobody has ended it.
+  const isWhole = writableEnded && writableFinished;
   return {
     request,
     response,
-    statusCode: writableFinished ? statusCode : CLIENT_CLOSED_REQUEST,
+    statusCode: isWhole ? statusCode : CLIENT_CLOSED_REQUEST,
     error,
   };
 }

@@ -1,4 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Whom to tell that a socket is closed. One listener for all: a client may send many requests at once. */
+const waiting = new WeakMap<Socket, Set<() => void>>();
 
 /** What Node sends, whatever the platform wraps around it. */
 export function rawResponse(response: unknown): ServerResponse {
@@ -19,7 +23,7 @@ export function whenDone(response: unknown, listener: () => void): void {
     if (isDone) return;
     isDone = true;
     raw.off('finish', done).off('close', done);
-    socket.off('close', done);
+    waiting.get(socket)?.delete(done);
     listener();
   };
   if (raw.closed || raw.writableFinished || socket.destroyed) {
@@ -27,5 +31,16 @@ export function whenDone(response: unknown, listener: () => void): void {
     return;
   }
   raw.once('finish', done).once('close', done);
-  socket.once('close', done);
+  listenersOf(socket).add(done);
+}
+
+function listenersOf(socket: Socket): Set<() => void> {
+  const known = waiting.get(socket);
+  if (known) return known;
+  const listeners = new Set<() => void>();
+  waiting.set(socket, listeners);
+  socket.once('close', () => {
+    for (const listener of listeners) listener();
+  });
+  return listeners;
 }
