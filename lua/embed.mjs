@@ -20,7 +20,7 @@ export const embedded = [
   '// Made from lua/*.lua by `npm run lua`; change those.\n',
   ...Object.entries(SCRIPTS).map(
     ([constant, name]) =>
-      `/** lua/${name}.lua */\nexport const ${constant} = ${literal(read(name))};\n`,
+      `/** lua/${name}.lua */\nexport const ${constant}: string = ${literal(read(name))};\n`,
   ),
 ].join('\n');
 

@@ -1,7 +1,7 @@
 // Made from lua/*.lua by `npm run lua`; change those.
 
 /** lua/decide.lua */
-export const DECIDE = `--[[
+export const DECIDE: string = `--[[
   Decides chains of limits, each all or nothing: every limit admits and is charged, or none is.
   Several chains may come in one call; each finds what those before it left. Everything of a chain is
   read before anything of it is written, and a denied chain writes nothing. A key that several chains
@@ -434,7 +434,7 @@ return out
 `;
 
 /** lua/decide_buckets.lua */
-export const DECIDE_BUCKETS = `--[[
+export const DECIDE_BUCKETS: string = `--[[
   Decides chains of token buckets, as decide.lua does and with the same arguments, answers and stored
   values. Most chains hold nothing else; without functions and the other kinds a batch of 32 takes a
   tenth less of the server's time, and a lone decision a third less.
@@ -596,7 +596,7 @@ return out
 `;
 
 /** lua/give_back.lua */
-export const GIVE_BACK = `--[[
+export const GIVE_BACK: string = `--[[
   Gives back what was spent for nothing. What is no longer there is left alone: a limit that was
   forgotten is full, and giving back never creates one.
 
@@ -687,7 +687,7 @@ return { tonumber(ARGV[#ARGV]), changed }
 `;
 
 /** lua/release.lua */
-export const RELEASE = `--[[
+export const RELEASE: string = `--[[
   Gives back slots that were lent. One whose lease has ended, or that was given back before, stays as
   it is: nothing is counted, so that nothing can be given back twice.
 
@@ -706,7 +706,7 @@ return out
 `;
 
 /** lua/renew.lua */
-export const RENEW = `--[[
+export const RENEW: string = `--[[
   Prolongs leases that have not ended. One that has ended stays so: its slot may be somebody else's.
 
   KEYS     one per held slot
@@ -742,7 +742,7 @@ return out
 `;
 
 /** lua/gate.lua */
-export const GATE = `--[[
+export const GATE: string = `--[[
   Changes a gate: counts blocks and successes, shuts it for a cooldown, opens it again, and plans the
   turns of the bucket behind it anew. All of it in one step, told to everybody who listens.
 
@@ -886,7 +886,7 @@ return state
 `;
 
 /** lua/notice.lua */
-export const NOTICE = `--[[
+export const NOTICE: string = `--[[
   Reads or replaces a text that all processes share, and tells everybody who listens.
 
   KEYS[1]  a hash: the text and its version
@@ -916,7 +916,7 @@ return { tonumber(ARGV[7]), replaced, version, text }
 `;
 
 /** lua/forbidden.lua */
-export const FORBIDDEN = `--[[
+export const FORBIDDEN: string = `--[[
   Tells which commands the user of this connection may not run on our keys. Runs none of them.
 
   KEYS     none: nothing is touched, so that any server of a cluster can be asked
