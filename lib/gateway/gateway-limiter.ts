@@ -21,7 +21,7 @@ import type { Settings } from './gateway-settings.js';
 import { GatewaySettings } from './gateway-settings.js';
 import type { Destination, Prepared } from './gateway-state.js';
 import { GatewayState } from './gateway-state.js';
-import { backendUpdate, fromZero, routeUpdate, serverUpdate } from './gateway-updates.js';
+import { backendUpdate, fromZero, noUpdates, routeUpdate, serverUpdate } from './gateway-updates.js';
 import { OpenConnections } from './open-connections.js';
 import { routeIn, unknown } from './unknown-name.js';
 
@@ -189,6 +189,14 @@ export class GatewayLimiter {
   /** Other limits for a route, in all processes; null for none. False when nothing changes. */
   async updateRoute(routeId: string, limits: LevelLimits | null): Promise<boolean> {
     return this.#settings.update(routeUpdate(routeId, limits));
+  }
+
+  /**
+   * Goes back to the configuration, in all processes: updates stay until then, also over restarts,
+   * or until the configuration of their level changes. False when there were none.
+   */
+  async revertUpdates(): Promise<boolean> {
+    return this.#settings.update(noUpdates());
   }
 
   /** Counts the requests of every route from zero, in all processes. Open connections stay counted. */

@@ -1,5 +1,5 @@
 import type { GatewayOverrides } from './gateway-changes.js';
-import { differenceOf, own } from './gateway-changes.js';
+import { differenceOf, NO_OVERRIDES, own } from './gateway-changes.js';
 import type { CompleteLimits, LevelLimits } from './gateway-config.js';
 import { completeLimits, InvalidGatewayConfigError, NO_LIMITS } from './gateway-config.js';
 import type { GatewayUpdate } from './gateway-settings.js';
@@ -40,6 +40,14 @@ export function routeUpdate(routeId: string, limits: LevelLimits | null): Gatewa
     const before = own(overrides.routes, routeId) ?? configured.limits;
     if (differenceOf(before, after).length === 0) return undefined;
     return { ...overrides, routes: { ...overrides.routes, [routeId]: after } };
+  };
+}
+
+/** Back to what is configured; requests go on being counted where they are. */
+export function noUpdates(): GatewayUpdate {
+  return ({ overrides: { server, backends, routes, epochs } }) => {
+    const changed = [server, ...Object.keys(backends), ...Object.keys(routes)];
+    return changed.some((one) => one !== undefined) ? { ...NO_OVERRIDES, epochs } : undefined;
   };
 }
 

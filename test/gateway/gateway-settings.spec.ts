@@ -121,6 +121,22 @@ describe('the settings of a gateway', () => {
     expect(valuesOf(other).slice(0, 3)).toEqual([5, -1, 8]);
   });
 
+  it('outlive those who changed them, and are reverted for everybody', async () => {
+    const one = await start({ maxQps: 5 });
+    await one.updateServer({ maxQps: 9 });
+    await one.updateBackend('api', { maxQps: 8 });
+    await one.updateRoute('r', { maxQps: 7 });
+    one.stop();
+    const later = await start({ maxQps: 5 });
+    expect(valuesOf(later).slice(0, 5)).toEqual([9, -1, 7, -1, 8]);
+    const third = await start({ maxQps: 6 });
+    expect(await later.revertUpdates()).toBe(true);
+    await board.tell();
+    expect(valuesOf(later).slice(0, 5)).toEqual([5, -1, -1, -1, -1]);
+    expect(valuesOf(third).slice(0, 5)).toEqual([6, -1, -1, -1, -1]);
+    expect(await third.revertUpdates()).toBe(false);
+  });
+
   it('are written down again when the store has forgotten them', async () => {
     const one = await start();
     await one.updateServer({ maxQps: 4 });
