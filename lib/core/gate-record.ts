@@ -1,5 +1,6 @@
 import type {
   BlockChange,
+  FreeChange,
   Gate,
   GateState,
   GateView,
@@ -107,6 +108,12 @@ export class GateRecord {
     const effect: BucketEffect =
       owedUs > REPLAN_GRACE_US ? { kind: 'owe', us: REPLAN_GRACE_US } : NONE;
     return [this.state(nowUs, true), effect];
+  }
+
+  /** Only the probe that is being waited for can be given up: another one may have followed it. */
+  free({ probeUntilUs }: FreeChange, nowUs: number): [GateState, BucketEffect] {
+    if (probeUntilUs === this.#probeUntilUs) this.#probeUntilUs = 0;
+    return [this.state(nowUs, true), NONE];
   }
 
   #waitUs(nowUs: number): number {

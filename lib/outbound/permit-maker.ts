@@ -14,10 +14,11 @@ export class PermitMaker {
   ) {}
 
   make(decision: Decision, leaseId: string, arrivedMs: number): Permit {
-    const { gate } = decision;
+    const generation = decision.gate?.generation;
+    const probeUntilUs = this.domain.probeUntilUs(decision);
     const lease = leaseId === '' ? undefined : this.#lease(decision, leaseId);
     const waitedMs = Math.max(0, this.ties.ticker.nowMs() - arrivedMs);
-    return new Permit(this.domain.name, waitedMs, gate?.generation, gate?.isProbe ?? false, lease);
+    return new Permit(this.domain.name, waitedMs, generation, probeUntilUs, lease);
   }
 
   #lease(decision: Decision, leaseId: string): Lease | undefined {
