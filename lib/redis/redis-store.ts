@@ -23,7 +23,7 @@ export interface RedisStoreOptions {
   readonly keyPrefix?: string | undefined;
   /** Bounds how long an answer is waited for. */
   readonly deadline?: Deadline | undefined;
-  /** The same for those who are ready to wait for their turn anyway. */
+  /** The same for those who wait for their turn anyway, and for what is told about calls to others. */
   readonly patience?: Deadline | undefined;
   /** Hears how long every round trip took; needs `nowMs`. */
   readonly listener?: OperationListener | undefined;
@@ -169,7 +169,8 @@ export class RedisStore extends LimitStore {
     const gateKey = this.#keys.gateOf(gate);
     const keys = [gateKey, bucket ? this.#keys.nameOf(bucket) : gateKey];
     const args = encodeGateChange(change, bucket, this.#keys.gateChannel, gate.key);
-    return decodeGateState(await this.#run(this.#gate, keys, [this.#time(), ...args]));
+    const answer = this.#gate.run(this.servers, keys, [this.#time(), ...args]);
+    return decodeGateState(await this.#within('gate', answer, this.#patience));
   }
 
   async #atNotice(name: string, what: ScriptArgument[]): Promise<PostedNotice> {
@@ -184,8 +185,7 @@ export class RedisStore extends LimitStore {
     const script = onlyBuckets ? this.#decideBuckets : this.#decide;
     const answer = script.run(this.servers, keys, args);
     const deadline = questions.every(isPatient) ? this.#patience : this.#deadline;
-    const bounded = deadline ? deadline.within(answer) : answer;
-    return decode(questions, await (this.#timing?.time('decide', bounded) ?? bounded));
+    return decode(questions, await this.#within('decide', answer, deadline));
   }
 
   async #undo(returned: Exclude<Return, { kind: 'release' }>): Promise<boolean> {
@@ -238,15 +238,14 @@ export class RedisStore extends LimitStore {
   }
 
   /** One bound for all that travels together: each on its own would cost every decision a promise. */
-  #within<T>(operation: string, answer: Promise<T>): Promise<T> {
-    const bounded = this.#deadline ? this.#deadline.within(answer) : answer;
+  #within<T>(operation: string, answer: Promise<T>, deadline = this.#deadline): Promise<T> {
+    const bounded = deadline ? deadline.within(answer) : answer;
     return this.#timing?.time(operation, bounded) ?? bounded;
   }
 
   #nameOf(script: LuaScript): string {
     if (script === this.#giveBack) return 'give_back';
-    if (script === this.#renew) return 'renew';
-    return script === this.#gate ? 'gate' : 'notice';
+    return script === this.#renew ? 'renew' : 'notice';
   }
 
   #time(): string {
