@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { Awaitable } from '../core/awaitable.js';
 import { isPending } from '../core/awaitable.js';
 import type { LeaseTies } from '../core/lease.js';
-import type { Decision, HeldLease, Inquiry } from '../core/limit-store.js';
+import { heldBy } from '../core/lent-slots.js';
+import type { Decision, Inquiry } from '../core/limit-store.js';
 import { UNLIMITED } from '../core/plan.js';
 import type { CheckedGateway } from './check-gateway-config.js';
 import type { RouteExplanation } from './explain-route.js';
@@ -311,10 +312,4 @@ function denialIn(
   if (allowed || failure !== undefined) return undefined;
   const { level, resource } = asked[limits.findIndex(({ admits }) => !admits)]!;
   return { level, resource };
-}
-
-function heldBy(decision: Decision, leaseId: string): HeldLease | undefined {
-  if (!decision.allowed || leaseId === '') return undefined;
-  const lent = decision.limits.filter(({ limit }) => limit.plan.kind === 'concurrency');
-  return lent.length > 0 ? { leaseId, limits: lent.map(({ limit }) => limit) } : undefined;
 }

@@ -1,9 +1,9 @@
 import { isPending } from '../core/awaitable.js';
 import type { GateView } from '../core/gate.js';
+import { lentBy } from '../core/lent-slots.js';
 import type { Decision } from '../core/limit-store.js';
 import type { TokenBucketPlan } from '../core/plan.js';
 import type { DomainStore } from './domain-store.js';
-import { lentBy } from './lent-slots.js';
 import type { Turn } from './turn.js';
 import type { WaiterLine } from './waiter-line.js';
 
