@@ -1,11 +1,13 @@
 import type {
   BlockChange,
+  FreeChange,
   Gate,
   GateState,
   GateView,
   ReplanChange,
   SuccessChange,
 } from './gate.js';
+import type { TokenBucketPlan } from './plan.js';
 import { REPLAN_GRACE_US, REPLAN_WASTE_SHARE, REPLAN_WASTE_US } from './gate.js';
 
 /** What a change means for the bucket behind the gate. */
@@ -17,6 +19,22 @@ export type BucketEffect =
   | { readonly kind: 'forgive' }
   /** Only so much is still owed, for turns that stay as they are. */
   | { readonly kind: 'owe'; readonly us: number };
+
+/** What the bucket behind a gate holds after a change. */
+export function levelAfter(effect: BucketEffect, level: number, plan: TokenBucketPlan): number {
+  switch (effect.kind) {
+    case 'none':
+      return level;
+    case 'empty':
+      return Math.min(level, 0);
+    case 'forgive':
+      return Math.max(level, 0);
+    case 'owe':
+      return (-effect.us * plan.refill) / plan.periodUs;
+    default:
+      return effect;
+  }
+}
 
 const NONE: BucketEffect = { kind: 'none' };
 
@@ -107,6 +125,12 @@ export class GateRecord {
     const effect: BucketEffect =
       owedUs > REPLAN_GRACE_US ? { kind: 'owe', us: REPLAN_GRACE_US } : NONE;
     return [this.state(nowUs, true), effect];
+  }
+
+  /** Only the probe that is being waited for can be given up: another one may have followed it. */
+  free({ probeUntilUs }: FreeChange, nowUs: number): [GateState, BucketEffect] {
+    if (probeUntilUs === this.#probeUntilUs) this.#probeUntilUs = 0;
+    return [this.state(nowUs, true), NONE];
   }
 
   #waitUs(nowUs: number): number {

@@ -82,9 +82,14 @@ export interface ReplanChange extends GateChangeBase {
   readonly always: boolean;
 }
 
-/** A slot behind the gate is free: whoever waits for one may ask, in all processes alike. */
+/** Somebody made room behind the gate: whoever waits may ask, in all processes alike. */
 export interface FreeChange extends GateChangeBase {
   readonly kind: 'free';
+  /**
+   * Until when the others would have waited for a probe that is not made after all, so that another
+   * one may be; undefined when it was a slot that came back.
+   */
+  readonly probeUntilUs?: number | undefined;
 }
 
 /** Something that happened to a gate. */

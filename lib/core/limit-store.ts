@@ -127,17 +127,17 @@ export abstract class LimitStore {
 
   /** The notice of this name, shared by all processes. */
   readNotice(_name: string): Awaitable<Notice> {
-    throw without('notices', 'gateway limits', 'readNotice(), postNotice() and watchNotice()');
+    throw withoutNotices();
   }
 
   /** Replaces a notice if it still has that version; answers what is there now. */
   postNotice(_name: string, _version: number, _text: string): Awaitable<PostedNotice> {
-    throw without('notices', 'gateway limits', 'readNotice(), postNotice() and watchNotice()');
+    throw withoutNotices();
   }
 
   /** Tells whenever a notice may have changed, until what it returns is called. */
   watchNotice(_name: string, _listener: NoticeListener): () => void {
-    throw without('notices', 'gateway limits', 'readNotice(), postNotice() and watchNotice()');
+    throw withoutNotices();
   }
 
   /** Lets go of whatever it opened. */
@@ -146,6 +146,10 @@ export abstract class LimitStore {
 
 function withoutGates(): RateLimitError {
   return without('gates', 'outbound limits', 'changeGate(), lookAtGate() and watchGates()');
+}
+
+function withoutNotices(): RateLimitError {
+  return without('notices', 'gateway limits', 'readNotice(), postNotice() and watchNotice()');
 }
 
 function without(what: string, who: string, methods: string): RateLimitError {

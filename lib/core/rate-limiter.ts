@@ -1,14 +1,14 @@
 import type { Awaitable } from './awaitable.js';
 import { isPending } from './awaitable.js';
+import type { Chain } from './chain.js';
+import { addLimit, emptyChain, lendingPlan } from './chain.js';
 import { MAX_PERIOD_MS } from './define-plan.js';
-import { InvalidOptionError, InvalidTokensError, LeaseRequiredError } from './errors.js';
+import { InvalidOptionError, LeaseRequiredError } from './errors.js';
 import { NEVER } from './counter.js';
 import type { LeaseKeeper, LeaseTies } from './lease.js';
 import { Lease } from './lease.js';
-import { limitKey } from './limit-key.js';
-import type { Decision, HeldLease, Inquiry, Limit, LimitStore } from './limit-store.js';
-import type { Plan } from './plan.js';
-import { DENY_ALL, UNLIMITED } from './plan.js';
+import { heldBy } from './lent-slots.js';
+import type { Decision, Inquiry, Limit, LimitStore } from './limit-store.js';
 import { PlanBook } from './plan-book.js';
 import type { PlanRegistry } from './plan-registry.js';
 import { denialOf, RateLimitResult } from './rate-limit-result.js';
@@ -51,19 +51,6 @@ export interface RateLimiterParts {
   /** Renews what is held; without one, leases end after their time. */
   readonly leaseKeeper?: LeaseKeeper;
 }
-
-/** A chain as the store will see it, and what is known without asking the store. */
-interface Chain extends Inquiry {
-  readonly limits: Limit[];
-  /** Limits of 0, which say no to everybody; undefined when there are none, as usual. */
-  closed: Limit[] | undefined;
-  lends: boolean;
-  mode: Inquiry['mode'];
-  maxWaitUs: number;
-  leaseId: string;
-}
-
-const NO_LEASE = '';
 
 /** Where every plan of a chain has a key of its own. */
 const NO_KEY = '';
@@ -170,14 +157,7 @@ export class RateLimiter {
   }
 
   #chain(key: string, plans: UncheckedChain, tokens: number): Awaitable<Chain> {
-    const chain: Chain = {
-      limits: [],
-      closed: undefined,
-      lends: false,
-      mode: 'take',
-      maxWaitUs: 0,
-      leaseId: NO_LEASE,
-    };
+    const chain = emptyChain();
     if (!isList(plans)) return this.#link(chain, plans, key, tokens);
     for (let i = 0; i < plans.length; i++) {
       const linking = this.#link(chain, plans[i]!, key, tokens);
@@ -233,42 +213,6 @@ export class RateLimiter {
   }
 }
 
-function addLimit(chain: Chain, plan: Plan, key: string, tokens: number): Chain {
-  if (!Number.isSafeInteger(tokens) || tokens < 1) throw new InvalidTokensError(tokens);
-  const checkedKey = limitKey(key);
-  if (plan.quota === UNLIMITED) return chain;
-  const limit: Limit = { plan, key: checkedKey, cost: tokens };
-  if (plan.quota === DENY_ALL) {
-    (chain.closed ??= []).push(limit);
-    return chain;
-  }
-  if (plan.kind === 'concurrency') chain.lends = true;
-  mergeLimit(chain.limits, limit);
-  return chain;
-}
-
-/** A counter that is named twice is asked once, for the sum: reading it twice would admit twice. */
-function mergeLimit(limits: Limit[], limit: Limit): void {
-  for (let i = 0; i < limits.length; i++) {
-    const other = limits[i]!;
-    if (other.plan.name !== limit.plan.name || other.key !== limit.key) continue;
-    limits[i] = { ...other, cost: other.cost + limit.cost };
-    return;
-  }
-  limits.push(limit);
-}
-
 function isList(plans: UncheckedChain): plans is readonly UncheckedReference[] {
   return Array.isArray(plans);
-}
-
-/** The slots that were lent; a shadow plan that said no lent none. */
-function heldBy(decision: Decision, leaseId: string): HeldLease | undefined {
-  if (leaseId === NO_LEASE || !decision.allowed) return undefined;
-  const lent = decision.limits.filter((one) => one.admits && one.limit.plan.kind === 'concurrency');
-  return lent.length > 0 ? { leaseId, limits: lent.map(({ limit }) => limit) } : undefined;
-}
-
-function lendingPlan(chain: Chain): string {
-  return chain.limits.find(({ plan }) => plan.kind === 'concurrency')!.plan.name;
 }

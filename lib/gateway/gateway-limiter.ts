@@ -2,8 +2,9 @@ import { EventEmitter } from 'node:events';
 import type { Awaitable } from '../core/awaitable.js';
 import { isPending } from '../core/awaitable.js';
 import type { LeaseTies } from '../core/lease.js';
-import type { Decision, HeldLease, Inquiry } from '../core/limit-store.js';
+import { heldBy } from '../core/lent-slots.js';
 import { limitKey } from '../core/limit-key.js';
+import type { Decision, Inquiry } from '../core/limit-store.js';
 import { UNLIMITED } from '../core/plan.js';
 import type { CheckedGateway } from './check-gateway-config.js';
 import type { RouteExplanation } from './explain-route.js';
@@ -21,7 +22,13 @@ import type { Settings } from './gateway-settings.js';
 import { GatewaySettings } from './gateway-settings.js';
 import type { Destination, Prepared } from './gateway-state.js';
 import { GatewayState } from './gateway-state.js';
-import { backendUpdate, fromZero, noUpdates, routeUpdate, serverUpdate } from './gateway-updates.js';
+import {
+  backendUpdate,
+  fromZero,
+  noUpdates,
+  routeUpdate,
+  serverUpdate,
+} from './gateway-updates.js';
 import { OpenConnections } from './open-connections.js';
 import { routeIn, unknown } from './unknown-name.js';
 
@@ -337,10 +344,4 @@ function denialIn(
   if (allowed || failure !== undefined) return undefined;
   const { level, resource } = asked[limits.findIndex(({ admits }) => !admits)]!;
   return { level, resource };
-}
-
-function heldBy(decision: Decision, leaseId: string): HeldLease | undefined {
-  if (!decision.allowed || leaseId === '') return undefined;
-  const lent = decision.limits.filter(({ limit }) => limit.plan.kind === 'concurrency');
-  return lent.length > 0 ? { leaseId, limits: lent.map(({ limit }) => limit) } : undefined;
 }

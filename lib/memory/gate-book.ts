@@ -84,7 +84,7 @@ function apply(
     case 'replan':
       return record.replan(change, owedUs, nowUs);
     case 'free':
-      return [record.state(nowUs, true), { kind: 'none' }];
+      return record.free(change, nowUs);
     default:
       return change;
   }

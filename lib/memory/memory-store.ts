@@ -2,7 +2,7 @@ import { admits, longestWaitUs, withGate } from '../core/admission.js';
 import type { Clock } from '../core/clock.js';
 import type { Counter, TokenCounter } from '../core/counter.js';
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
-import type { BucketEffect } from '../core/gate-record.js';
+import { levelAfter } from '../core/gate-record.js';
 import { LeaseSet } from '../core/lease-set.js';
 import type {
   Decision,
@@ -270,20 +270,4 @@ function report(verdict: Verdict, nowUs: number): void {
 /** Works on all of them, and tells whether it came to anything. */
 function some<T>(items: readonly T[], work: (item: T) => boolean): boolean {
   return items.map(work).some(Boolean);
-}
-
-/** What the bucket behind a gate holds after a change. */
-function levelAfter(effect: BucketEffect, level: number, plan: TokenBucketPlan): number {
-  switch (effect.kind) {
-    case 'none':
-      return level;
-    case 'empty':
-      return Math.min(level, 0);
-    case 'forgive':
-      return Math.max(level, 0);
-    case 'owe':
-      return (-effect.us * plan.refill) / plan.periodUs;
-    default:
-      return effect;
-  }
 }

@@ -129,6 +129,14 @@ export class AdaptiveThrottler {
     this.hear(known, state);
   }
 
+  /**
+   * Hears that a call was given up by its caller: if it was the one that tries, another may, at once.
+   * @internal
+   */
+  async giveUp(domain: string, { probeUntilUs }: Permit): Promise<void> {
+    if (probeUntilUs !== undefined) await this.book.use(domain).store.tellFree(probeUntilUs);
+  }
+
   /** Tells how a domain is taken to be. */
   async state(domain: string): Promise<ThrottleState> {
     return throttleStateOf(await this.book.use(domain).store.look());

@@ -124,7 +124,7 @@ export class Booking {
       // What was refused before the news came is asked for again.
       if (!isStale) this.#refuse(waiter, decision);
     } else if (isStale && turns.isVoid(decision)) {
-      turns.letSlotGo(decision, inquiry.leaseId);
+      turns.letGo(decision, inquiry.leaseId);
     } else {
       turns.add(turnOf(decision, inquiry, nowMs, ties.watch));
       if (decision.gate?.isProbe) this.shut(store.gate.probeUs / 1_000, false);

@@ -44,7 +44,7 @@ export class DomainQueue {
     permits: PermitMaker,
     private readonly ties: QueueTies,
   ) {
-    this.#turns = new TurnBook(ties.store);
+    this.#turns = new TurnBook(store);
     this.#handOut = new HandOut(this.#line, this.#turns, permits);
     this.#alarm = new Alarm(ties.ticker, () => this.#wake());
     this.#booking = new Booking({

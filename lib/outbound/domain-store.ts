@@ -1,6 +1,6 @@
 import type { Awaitable } from '../core/awaitable.js';
 import type { Gate, GateState, GateView } from '../core/gate.js';
-import type { Decision, Inquiry } from '../core/limit-store.js';
+import type { Decision, Inquiry, Return } from '../core/limit-store.js';
 import type { TokenBucketPlan } from '../core/plan.js';
 import type { DomainLimits, QueueTies } from './queue-ties.js';
 import type { CompleteThrottleRule } from './throttle-rule.js';
@@ -70,6 +70,10 @@ export class DomainStore {
     return this.ties.store.decide(inquiry);
   }
 
+  giveBack(returned: Return): Awaitable<boolean> {
+    return this.ties.store.giveBack(returned);
+  }
+
   look(): Awaitable<GateState> {
     return this.ties.store.lookAtGate(this.gate);
   }
@@ -82,17 +86,22 @@ export class DomainStore {
   }
 
   /**
-   * Tells that a slot is free: all processes alike, this one included, or whoever frees a slot would
-   * always get it.
+   * Tells that a slot is free, or that a probe is not made: all processes alike, this one included,
+   * or whoever frees a slot would always get it.
    */
-  async tellFree(): Promise<void> {
+  async tellFree(probeUntilUs?: number): Promise<void> {
     const { store, watch } = this.ties;
     try {
-      const state = await store.changeGate({ kind: 'free', ...this.atGate });
+      const state = await store.changeGate({ kind: 'free', ...this.atGate, probeUntilUs });
       if (!watch.isLive) this.domain.hearGate(state);
     } catch {
-      // Whoever waits for a slot tries again soon.
+      // Whoever waits tries again: soon for a slot, for a probe when it is taken for lost.
     }
+  }
+
+  /** Until when all wait for what a probe finds, by the decision that let it pass. */
+  probeUntilUs({ gate, atUs, waitUs }: Decision): number | undefined {
+    return gate?.isProbe ? atUs + waitUs + this.gate.probeUs : undefined;
   }
 
   /** Tells of a cooldown only: what a probe finds is told by whoever sent it. */

@@ -101,7 +101,7 @@ export async function reportResponse(
   await throttler.recordBlock(domain, type ?? 'unavailable', { permit, retryAfterMs });
 }
 
-/** Tells the throttler of a call that got lost, and of nothing that the caller did itself. */
+/** Tells the throttler of a call that got lost, or that it says nothing: the caller gave it up. */
 export async function reportFailure(
   { throttler }: ReportParts,
   domain: string,
@@ -110,6 +110,7 @@ export async function reportFailure(
 ): Promise<void> {
   const type = classifyError(error);
   if (type) await throttler.recordBlock(domain, type, { permit });
+  else await throttler.giveUp(domain, permit);
 }
 
 /** Waits for what is done about a call: if that fails, the caller still gets what it called for. */

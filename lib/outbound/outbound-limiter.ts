@@ -3,6 +3,7 @@ import { InvalidOptionError, InvalidTokensError } from '../core/errors.js';
 import type { Decision } from '../core/limit-store.js';
 import { DENY_ALL } from '../core/plan.js';
 import type { AdaptiveThrottler } from './adaptive-throttler.js';
+import { classifyError } from './classify-error.js';
 import type { Domain } from './domain.js';
 import type { DomainBook } from './domain-book.js';
 import type { LimitStatsJson, LimitStatsSnapshot } from './limit-stats.js';
@@ -112,6 +113,10 @@ export class OutboundLimiter {
       // The others wait for what it found.
       if (permit.isProbe) await this.parts.throttler.recordSuccess(domain, { permit });
       return value;
+    } catch (error) {
+      const isGivenUp = options.signal?.aborted && classifyError(error) === undefined;
+      if (isGivenUp) await this.parts.throttler.giveUp(domain, permit);
+      throw error;
     } finally {
       await permit.release();
     }

@@ -67,7 +67,7 @@ export const DEFAULT_DOMAIN_RULE: DomainRule = Object.freeze({
   burstCapacity: 1,
 });
 /** Rules that are kept at most. */
-export const MAX_DOMAIN_RULES = 100_000;
+const MAX_DOMAIN_RULES = 100_000;
 
 const MAX_REQUESTS_PER_SECOND = 1e6;
 /** Beyond a minute's worth of requests a burst no longer looks intended. */
@@ -93,7 +93,7 @@ const CHECKS: {
   throttle: [() => true, ''],
 };
 /** The fields of a rule, in the order in which they are explained. */
-export const RULE_FIELDS = Object.keys(CHECKS) as readonly (keyof DomainRule)[];
+const RULE_FIELDS = Object.keys(CHECKS) as readonly (keyof DomainRule)[];
 
 /**
  * Checks a rule and returns what looks unintended in it. Throws an `InvalidDomainRuleError` that

@@ -1,8 +1,8 @@
 import type { LeaseTies } from '../core/lease.js';
 import { Lease } from '../core/lease.js';
+import { heldBy } from '../core/lent-slots.js';
 import type { Decision } from '../core/limit-store.js';
 import type { DomainStore } from './domain-store.js';
-import { lentBy } from './lent-slots.js';
 import { Permit } from './permit.js';
 import type { QueueTies } from './queue-ties.js';
 
@@ -14,17 +14,12 @@ export class PermitMaker {
   ) {}
 
   make(decision: Decision, leaseId: string, arrivedMs: number): Permit {
-    const { gate } = decision;
-    const lease = leaseId === '' ? undefined : this.#lease(decision, leaseId);
+    const generation = decision.gate?.generation;
+    const probeUntilUs = this.domain.probeUntilUs(decision);
+    const held = heldBy(decision, leaseId);
+    const lease = held && new Lease(decision, held, this.#leaseTies);
     const waitedMs = Math.max(0, this.ties.ticker.nowMs() - arrivedMs);
-    return new Permit(this.domain.name, waitedMs, gate?.generation, gate?.isProbe ?? false, lease);
-  }
-
-  #lease(decision: Decision, leaseId: string): Lease | undefined {
-    const limits = lentBy(decision);
-    return limits.length === 0
-      ? undefined
-      : new Lease(decision, { leaseId, limits }, this.#leaseTies);
+    return new Permit(this.domain.name, waitedMs, generation, probeUntilUs, lease);
   }
 
   /** A slot that comes back is for whoever waits. */

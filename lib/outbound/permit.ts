@@ -2,6 +2,9 @@ import type { Lease } from '../core/lease.js';
 
 /** The right to make one call. Release it when the call is over; `run` and `fetch` do. */
 export class Permit implements AsyncDisposable {
+  /** Whether this is the call that finds out if a cooldown is really over. */
+  readonly isProbe: boolean;
+
   /** @internal Made by the limiter. */
   constructor(
     /** The host that may be called. */
@@ -10,10 +13,12 @@ export class Permit implements AsyncDisposable {
     readonly waitedMs: number,
     /** The plan of turns that it belongs to: tells whether the call began before a cooldown. */
     readonly generation: number | undefined,
-    /** Whether this is the call that finds out if a cooldown is really over. */
-    readonly isProbe: boolean,
+    /** @internal Until when the others wait for what it finds; undefined when it is no probe. */
+    readonly probeUntilUs: number | undefined,
     private readonly lease: Lease | undefined,
-  ) {}
+  ) {
+    this.isProbe = probeUntilUs !== undefined;
+  }
 
   /** Lets the next one go where only so many may be under way at once. Safe to call twice. */
   async release(): Promise<void> {

@@ -1,5 +1,5 @@
+import { lacksSlot } from '../core/lent-slots.js';
 import type { Decision } from '../core/limit-store.js';
-import { lacksSlot } from './lent-slots.js';
 import {
   CostExceedsBurstError,
   OutboundDeniedError,

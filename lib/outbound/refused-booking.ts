@@ -1,7 +1,7 @@
 import { NEVER } from '../core/counter.js';
 import type { RateLimitError } from '../core/errors.js';
+import { lacksSlot } from '../core/lent-slots.js';
 import type { Decision } from '../core/limit-store.js';
-import { lacksSlot } from './lent-slots.js';
 import {
   CostExceedsBurstError,
   OutboundUnavailableError,

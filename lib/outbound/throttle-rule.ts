@@ -38,7 +38,7 @@ export interface ThrottleRule {
 export type CompleteThrottleRule = Required<ThrottleRule>;
 
 /** Three blocks in a row, half a minute to a minute of quiet. */
-export const DEFAULT_THROTTLE_RULE: CompleteThrottleRule = Object.freeze({
+const DEFAULT_THROTTLE_RULE: CompleteThrottleRule = Object.freeze({
   blocksToCooldown: 3,
   minCooldownMs: 30_000,
   maxCooldownMs: 60_000,

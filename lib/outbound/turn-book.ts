@@ -1,8 +1,9 @@
 import { isPending } from '../core/awaitable.js';
 import type { GateView } from '../core/gate.js';
-import type { Decision, LimitStore } from '../core/limit-store.js';
+import { lentBy } from '../core/lent-slots.js';
+import type { Decision } from '../core/limit-store.js';
 import type { TokenBucketPlan } from '../core/plan.js';
-import { lentBy } from './lent-slots.js';
+import type { DomainStore } from './domain-store.js';
 import type { Turn } from './turn.js';
 import type { WaiterLine } from './waiter-line.js';
 
@@ -17,7 +18,7 @@ export class TurnBook {
   #turns: Turn[] = [];
   #plan: TurnPlan = { generation: 0, cutUs: 0 };
 
-  constructor(private readonly store: LimitStore) {}
+  constructor(private readonly store: DomainStore) {}
 
   get size(): number {
     return this.#turns.length;
@@ -59,7 +60,7 @@ export class TurnBook {
     const booked = this.#turns;
     this.#turns = [];
     for (const turn of booked) {
-      if (this.isVoid(turn.decision)) this.letSlotGo(turn.decision, turn.leaseId);
+      if (this.isVoid(turn.decision)) this.letGo(turn.decision, turn.leaseId);
       else this.#turns.push(turn);
     }
   }
@@ -70,8 +71,9 @@ export class TurnBook {
     return gate !== undefined && gate.generation !== generation && atUs + waitUs > cutUs;
   }
 
-  /** A turn that is void owes no tokens, but it may hold a slot. */
-  letSlotGo(decision: Decision, leaseId: string): void {
+  /** A turn that is void owes no tokens, but it may hold a slot, or others may wait for it. */
+  letGo(decision: Decision, leaseId: string): void {
+    this.#giveUpProbe(decision);
     const limits = lentBy(decision);
     if (limits.length === 0) return;
     const released = this.store.giveBack({ kind: 'release', limits, leaseId });
@@ -103,10 +105,18 @@ export class TurnBook {
     const cameBack = await Promise.all(giving);
     let wastedTokens = 0;
     turns.forEach(({ decision, tokens }, i) => {
+      this.#giveUpProbe(decision);
       // What an earlier plan wasted is over with it.
       const isOurs = decision.gate?.generation === this.generation;
       if (!cameBack[i] && isOurs) wastedTokens += tokens;
     });
     return Math.round((wastedTokens * plan.periodUs) / plan.refill);
+  }
+
+  #giveUpProbe(decision: Decision): void {
+    const probeUntilUs = this.store.probeUntilUs(decision);
+    if (probeUntilUs === undefined) return;
+    // A moment later: whoever hears of it may ask at once, and the book is just being changed.
+    queueMicrotask(() => void this.store.tellFree(probeUntilUs));
   }
 }

@@ -15,6 +15,7 @@ import type { HealthListener } from './breaker.js';
 import { Breaker } from './breaker.js';
 import { UnreadableKeyError } from './decide-message.js';
 import { reasonOf } from './last-error.js';
+import { LocalShares } from './local-shares.js';
 import { MalformedReplyError } from './lua-script.js';
 import { OwedReleases } from './owed-releases.js';
 
@@ -52,7 +53,7 @@ const FAULTS_OF_A_KEY = /^(WRONGTYPE|ERR user_script)/;
  */
 export class FailSafeStore extends StoreAround {
   readonly #breakers = new Map<string, Breaker>();
-  readonly #shares = new WeakMap<Plan, Plan>();
+  readonly #shares: LocalShares;
   readonly #owed = new OwedReleases();
   /** Who wants to know when gates can be looked at again. */
   readonly #watchers = new Set<() => void>();
@@ -65,6 +66,7 @@ export class FailSafeStore extends StoreAround {
     private readonly options: FailSafeOptions,
   ) {
     super(store);
+    this.#shares = new LocalShares(options.localShare);
   }
 
   override decide(inquiry: Inquiry): Awaitable<Decision> {
@@ -88,7 +90,7 @@ export class FailSafeStore extends StoreAround {
     // A turn comes back where it was booked; in the other place it would be a gift.
     const failure = failureOf(returned);
     const atHome = failure === 'local' || returned.kind !== 'cancel';
-    const locally = atHome && (await this.local.giveBack(this.#shareOfReturn(returned)));
+    const locally = atHome && (await this.local.giveBack(this.#shares.ofReturn(returned)));
     const first = limitsOf(returned)[0];
     if (failure !== undefined || !first) return locally;
     if (!this.#isReachable(first)) {
@@ -288,38 +290,16 @@ export class FailSafeStore extends StoreAround {
   }
 
   async #decideLocally(inquiry: Inquiry, limits: readonly Limit[]): Promise<Decision> {
-    const shares = limits.map((limit) => ({ ...limit, plan: this.#shareOf(limit.plan) }));
+    const shares = limits.map((limit) => this.#shares.ofLimit(limit));
     const decision = await this.local.decide({ ...inquiry, limits: shares });
     // Told of the limits that were asked for: shares are nobody else's business.
     const told = decision.limits.map((one, i) => ({ ...one, limit: limits[i]! }));
     return { ...decision, limits: told, failure: 'local' };
   }
 
-  #shareOfReturn(returned: Return): Return {
-    const shareOf = (limit: Limit) => ({ ...limit, plan: this.#shareOf(limit.plan) });
-    if (returned.kind !== 'cancel') return { ...returned, limits: returned.limits.map(shareOf) };
-    const limits = returned.decision.limits.map((one) => ({ ...one, limit: shareOf(one.limit) }));
-    return { ...returned, decision: { ...returned.decision, limits } };
-  }
-
   #policyOf(plan: Plan): FailurePolicy {
     return plan.onStoreFailure ?? this.options.onStoreFailure;
   }
-
-  #shareOf(plan: Plan): Plan {
-    const { localShare } = this.options;
-    if (localShare === 1) return plan;
-    let share = this.#shares.get(plan);
-    if (!share) this.#shares.set(plan, (share = shareOf(plan, localShare)));
-    return share;
-  }
-}
-
-function shareOf(plan: Plan, localShare: number): Plan {
-  const quota = Math.max(1, Math.floor(plan.quota * localShare));
-  return plan.kind === 'token-bucket'
-    ? { ...plan, quota, refill: plan.refill * localShare }
-    : { ...plan, quota };
 }
 
 /** What was done instead when the store did not answer; undefined when it did, or nobody knows. */

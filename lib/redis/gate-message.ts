@@ -26,7 +26,6 @@ export function encodeGateChange(
 function detailsOf(change: GateChange | undefined): ScriptArgument[] {
   switch (change?.kind) {
     case undefined:
-    case 'free':
       return ['', 0, 0, 0];
     case 'block': {
       const { generation = '', threshold, cooldownUs, retryAfterUs } = change;
@@ -36,6 +35,8 @@ function detailsOf(change: GateChange | undefined): ScriptArgument[] {
       return [change.generation ?? '', 0, 0, 0];
     case 'replan':
       return ['', change.wastedUs, change.always ? 1 : 0, 0];
+    case 'free':
+      return ['', change.probeUntilUs ?? 0, 0, 0];
     default:
       return change;
   }

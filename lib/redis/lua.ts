@@ -749,10 +749,11 @@ export const GATE: string = `--[[
   KEYS[1]  the gate: a hash
   KEYS[2]  the bucket behind it
   ARGV[1]  the time in microseconds, or '' to take the server's
-  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 a slot is free
+  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 there is room
   ARGV[3]  how long the gate remembers, in microseconds
   ARGV[4]  the plan of turns that the request was sent under, or ''
   ARGV[5]  block: how many in a row open a cooldown    new plan: microseconds that are wasted
+           room: until when the others would have waited for a probe that is not made, or 0 for a slot
   ARGV[6]  block: length of the cooldown               new plan: 1 to make one in any case
   ARGV[7]  block: what the other side asked for, or 0
   ARGV[8]  quota of the bucket
@@ -870,6 +871,9 @@ elseif event == PLAN then
 
 elseif event == FREE then
   changed = true
+  -- Only the probe that is being waited for can be given up: another one may have followed it.
+  local given_up = tonumber(ARGV[5])
+  if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
 end
 
 local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,

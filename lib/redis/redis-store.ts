@@ -7,6 +7,8 @@ import type { Deadline } from './deadline.js';
 import type { Question } from './decide-message.js';
 import { decode, encode } from './decide-message.js';
 import { decodeGateNews, decodeGateState, encodeGateChange } from './gate-message.js';
+import type { Undoing } from './give-back-message.js';
+import { encodeUndoing } from './give-back-message.js';
 import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, NOTICE, RELEASE, RENEW } from './lua.js';
 import type { ScriptArgument } from './lua-script.js';
 import { LuaScript } from './lua-script.js';
@@ -23,7 +25,7 @@ export interface RedisStoreOptions {
   readonly keyPrefix?: string | undefined;
   /** Bounds how long an answer is waited for. */
   readonly deadline?: Deadline | undefined;
-  /** The same for those who are ready to wait for their turn anyway. */
+  /** The same for those who wait for their turn anyway, and for what is told about calls to others. */
   readonly patience?: Deadline | undefined;
   /** Hears how long every round trip took; needs `nowMs`. */
   readonly listener?: OperationListener | undefined;
@@ -37,8 +39,6 @@ const [READ, REPLACE] = [0, 1];
 const MAX_RENEWED = 64;
 /** A notice that nobody has read for a month is nobody's. */
 const NOTICE_LIFE_MS = 2_592_000_000;
-
-const ACTIONS = { refundBucket: 1, refundWindow: 2, release: 3, cancelBucket: 4 } as const;
 
 /** Slots held under one id, by the names of their keys. */
 interface HeldKeys {
@@ -169,7 +169,8 @@ export class RedisStore extends LimitStore {
     const gateKey = this.#keys.gateOf(gate);
     const keys = [gateKey, bucket ? this.#keys.nameOf(bucket) : gateKey];
     const args = encodeGateChange(change, bucket, this.#keys.gateChannel, gate.key);
-    return decodeGateState(await this.#run(this.#gate, keys, [this.#time(), ...args]));
+    const answer = this.#gate.run(this.servers, keys, [this.#time(), ...args]);
+    return decodeGateState(await this.#within('gate', answer, this.#patience));
   }
 
   async #atNotice(name: string, what: ScriptArgument[]): Promise<PostedNotice> {
@@ -184,23 +185,13 @@ export class RedisStore extends LimitStore {
     const script = onlyBuckets ? this.#decideBuckets : this.#decide;
     const answer = script.run(this.servers, keys, args);
     const deadline = questions.every(isPatient) ? this.#patience : this.#deadline;
-    const bounded = deadline ? deadline.within(answer) : answer;
-    return decode(questions, await (this.#timing?.time('decide', bounded) ?? bounded));
+    return decode(questions, await this.#within('decide', answer, deadline));
   }
 
-  async #undo(returned: Exclude<Return, { kind: 'release' }>): Promise<boolean> {
-    const keys: string[] = [];
-    const gate = returned.kind === 'cancel' ? returned.decision.gate : undefined;
-    const args: ScriptArgument[] = [this.#time(), gate?.generation ?? ''];
-    const actions = actionsOf(returned);
-    if (gate && actions[0]) keys.push(this.#keys.gateOf(actions[0][0]));
-    for (const [limit, action, dueUs] of actions) {
-      keys.push(this.#keys.nameOf(limit));
-      const leaseId = returned.kind === 'cancel' ? returned.leaseId : '';
-      args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
-    }
-    if (actions.length === 0) return false;
-    const [changed] = await this.#run(this.#giveBack, keys, args, 1);
+  async #undo(returned: Undoing): Promise<boolean> {
+    const { keys, args } = encodeUndoing(returned, this.#keys);
+    if (keys.length === 0) return false;
+    const [changed] = await this.#run(this.#giveBack, keys, [this.#time(), ...args], 1);
     return changed !== 0;
   }
 
@@ -238,16 +229,15 @@ export class RedisStore extends LimitStore {
   }
 
   /** One bound for all that travels together: each on its own would cost every decision a promise. */
-  #within<T>(operation: string, answer: Promise<T>): Promise<T> {
-    const bounded = this.#deadline ? this.#deadline.within(answer) : answer;
+  #within<T>(operation: string, answer: Promise<T>, deadline = this.#deadline): Promise<T> {
+    const bounded = deadline ? deadline.within(answer) : answer;
     return this.#timing?.time(operation, bounded) ?? bounded;
   }
 
   #nameOf(script: LuaScript): string {
     if (script === this.#giveBack) return 'give_back';
     if (script === this.#release) return 'release';
-    if (script === this.#renew) return 'renew';
-    return script === this.#gate ? 'gate' : 'notice';
+    return script === this.#renew ? 'renew' : 'notice';
   }
 
   #time(): string {
@@ -258,34 +248,4 @@ export class RedisStore extends LimitStore {
 /** Whoever books ahead would rather hear late than book a turn where others do not see it. */
 function isPatient({ inquiry }: Question): boolean {
   return inquiry.mode === 'reserve' && inquiry.maxWaitUs > 0;
-}
-
-type Action = readonly [limit: Limit, action: number, dueUs: number];
-
-function actionsOf(returned: Exclude<Return, { kind: 'release' }>): Action[] {
-  switch (returned.kind) {
-    case 'refund':
-      return returned.limits.filter(isOfTokens).map((limit) => [limit, refundOf(limit), 0]);
-    case 'cancel':
-      return cancelsOf(returned.decision);
-    default:
-      return returned;
-  }
-}
-
-/** Each bucket's own due time counts, also where another one made the turn wait longer. */
-function cancelsOf({ limits, atUs }: Decision): Action[] {
-  const charged = limits.filter(({ admits }) => admits);
-  return charged.map(({ limit, waitUs }): Action => {
-    if (limit.plan.kind === 'token-bucket') return [limit, ACTIONS.cancelBucket, atUs + waitUs];
-    return [limit, isOfTokens(limit) ? refundOf(limit) : ACTIONS.release, 0];
-  });
-}
-
-function isOfTokens({ plan }: Limit): boolean {
-  return plan.kind !== 'concurrency';
-}
-
-function refundOf({ plan }: Limit): number {
-  return plan.kind === 'token-bucket' ? ACTIONS.refundBucket : ACTIONS.refundWindow;
 }

@@ -59,6 +59,10 @@ export function gateContract(name: string, create: () => GateStage): void {
       return store.changeGate({ ...base(), kind: 'replan', wastedUs, always });
     }
 
+    async function giveUp(probeUntilUs: number | undefined): Promise<GateState> {
+      return store.changeGate({ ...base(), kind: 'free', probeUntilUs });
+    }
+
     async function look(): Promise<GateState> {
       return store.lookAtGate(base().gate);
     }
@@ -176,6 +180,44 @@ export function gateContract(name: string, create: () => GateStage): void {
       expect((await ask()).allowed).toBe(false);
       stage.advanceUs(1);
       expect((await ask()).gate).toMatchObject({ isProbe: true });
+    });
+
+    it('lets another probe pass at once when one is given up', async () => {
+      await coolDown();
+      stage.advanceUs(30 * SECOND);
+      const { atUs } = await ask();
+      stage.advanceUs(SECOND);
+      const state = await giveUp(atUs + 2 * SECOND);
+      expect(state).toMatchObject({ isTrying: true, blocks: 3, cooldownUs: 0, changed: true });
+      expect((await ask()).gate).toMatchObject({ isProbe: true });
+      expect((await ask()).gate).toMatchObject({ isProbe: false, waitUs: 2 * SECOND });
+    });
+
+    it('keeps waiting for a probe that followed one which is given up late', async () => {
+      await coolDown();
+      stage.advanceUs(30 * SECOND);
+      const { atUs } = await ask();
+      stage.advanceUs(2 * SECOND);
+      expect((await ask()).gate).toMatchObject({ isProbe: true });
+      await giveUp(atUs + 2 * SECOND);
+      expect((await ask()).gate).toMatchObject({ isProbe: false, waitUs: 2 * SECOND });
+    });
+
+    it('keeps waiting for a probe when it is a slot that is free', async () => {
+      await coolDown();
+      stage.advanceUs(30 * SECOND);
+      await ask();
+      expect(await giveUp(undefined)).toMatchObject({ isTrying: true, changed: true });
+      expect((await ask()).gate).toMatchObject({ isProbe: false, waitUs: 2 * SECOND });
+    });
+
+    it('remembers no longer because a probe was given up', async () => {
+      await coolDown();
+      stage.advanceUs(30 * SECOND + 9 * MINUTE);
+      const { atUs } = await ask();
+      await giveUp(atUs + 2 * SECOND);
+      stage.advanceUs(MINUTE);
+      expect(await look()).toMatchObject({ blocks: 0, isTrying: false });
     });
 
     it('opens when the probe succeeds, without a burst', async () => {

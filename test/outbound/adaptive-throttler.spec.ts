@@ -128,6 +128,13 @@ describe.each(Object.entries(STORES))('cooling down %s', (_name, createStore) =>
     await ticker.advance(0);
   }
 
+  /** A call that lasts until its caller gives it up. */
+  function untilAborted(signal: AbortSignal): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+  }
+
   const state = () => stage.throttler.state(site);
 
   describe('begins', () => {
@@ -524,6 +531,50 @@ describe.each(Object.entries(STORES))('cooling down %s', (_name, createStore) =>
       await expect(running).rejects.toThrow('broken');
       expect(await state()).toMatchObject({ status: 'trying' });
       await ticker.advance(15_000);
+      expect(happened).toEqual(['b tries 75000']);
+    });
+
+    it('by the next that tries at once when the first gives up before its turn', async () => {
+      const aborting = new AbortController();
+      const other = newStage();
+      // The one that tries has to wait for a token.
+      await stage.limiter.allow(site, 2);
+      await block(1, { retryAfterMs: 50 });
+      start('a', { signal: aborting.signal });
+      await ticker.advance(60);
+      start('b', {}, other);
+      await ticker.advance(10);
+      expect(happened).toEqual([]);
+      aborting.abort();
+      await ticker.advance(1_000);
+      expect(happened).toEqual(['a WaitAbortedError 70', 'b tries 100']);
+    });
+
+    it('by the next that tries at once when the first was run, and given up', async () => {
+      const aborting = new AbortController();
+      const { signal } = aborting;
+      await block(3);
+      const running = stage.limiter.run(site, () => untilAborted(signal), { signal });
+      running.catch(() => undefined);
+      start('b');
+      await ticker.advance(46_000);
+      expect(happened).toEqual([]);
+      aborting.abort();
+      await ticker.advance(1_000);
+      await expect(running).rejects.toThrow('This operation was aborted');
+      expect(happened).toEqual(['b tries 46000']);
+    });
+
+    it('by the next when the first is taken for lost, because its time is over', async () => {
+      const aborting = new AbortController();
+      const { signal } = aborting;
+      await block(3);
+      const running = stage.limiter.run(site, () => untilAborted(signal), { signal });
+      running.catch(() => undefined);
+      start('b');
+      await ticker.advance(46_000);
+      aborting.abort(new DOMException('too slow', 'TimeoutError'));
+      await ticker.advance(30_000);
       expect(happened).toEqual(['b tries 75000']);
     });
 

@@ -237,6 +237,24 @@ describe('calling off', () => {
     await until('the connection to end', () => site.brokenOff === 1);
   });
 
+  it('lets another call try at once when it ends the one that tries after a cooldown', async () => {
+    configure({ throttle: { blocksToCooldown: 1, minCooldownMs: 1, maxCooldownMs: 1 } });
+    answer(403);
+    await fetch();
+    fallSilent();
+    const aborting = new AbortController();
+    const trying = fetch(site.url(), { signal: aborting.signal });
+    await until('the one that tries', () => site.received.length === 2);
+    answer(200, {}, 'ok');
+    const next = fetch(site.url(), { timeoutMs: 20_000 });
+    expect(outbound.limiter.waiting(HOME).count).toBe(1);
+    aborting.abort(reason);
+    await expect(trying).rejects.toBe(reason);
+    // It would be taken for lost after half a minute.
+    expect((await next).status).toBe(200);
+    expect(await state()).toMatchObject({ status: 'normal' });
+  });
+
   it.each(['application/json', 'text/html'])('ends the reading of %s', async (type) => {
     site.answering = (response) => {
       response.writeHead(200, { 'content-type': type });
