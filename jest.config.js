@@ -1,6 +1,8 @@
 /** Native ESM: run as `node --experimental-vm-modules node_modules/jest/bin/jest.js` (npm test). */
 export default {
   testEnvironment: 'node',
+  // Jest leaves one core idle, which is half of a small machine.
+  maxWorkers: '100%',
   testMatch: ['<rootDir>/test/**/*.spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {

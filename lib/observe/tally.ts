@@ -21,7 +21,7 @@ export interface TallyTies {
  * Counts decisions. Cheap enough for every one of them: it allocates nothing, hashes nothing while
  * the same plans are used, and looks at no clock unless somebody is denied. What is used for every
  * decision has no `#`: such names take more instructions, and the compiler then has less room for
- * the rest (measured: 5 % of a decision).
+ * the rest.
  */
 export class Tally {
   /** All but those that `countAllowed` counts. */
