@@ -131,13 +131,9 @@ export type {
 
 // Standing in front of others
 export { GatewayLimiter } from './gateway/gateway-limiter.js';
-export type {
-  GatewayChange,
-  GatewayEvents,
-  GatewayMatch,
-  GatewayTarget,
-  LevelUse,
-} from './gateway/gateway-limiter.js';
+export type { LevelUse } from './gateway/gateway-limiter.js';
+export type { GatewayChange, GatewayEvents } from './gateway/gateway-events.js';
+export type { GatewayMatch, GatewayTarget } from './gateway/gateway-target.js';
 export type { LevelExplanation } from './gateway/explain-levels.js';
 export type { RouteExplanation } from './gateway/explain-route.js';
 export { GatewayAnswer } from './gateway/gateway-answer.js';

@@ -16,12 +16,15 @@ import { GatewayAnswer, refusal } from './gateway-answer.js';
 import type { LevelChange } from './gateway-changes.js';
 import { changesBetween, differenceOf, NO_OVERRIDES, withOverrides } from './gateway-changes.js';
 import type { CompleteLimits, LevelLimits } from './gateway-config.js';
+import type { GatewayChange, GatewayEvents } from './gateway-events.js';
 import type { Level, LevelLimit, Resource } from './gateway-levels.js';
 import { limitFor, refusesAll, uncapped } from './gateway-levels.js';
 import type { Settings } from './gateway-settings.js';
 import { GatewaySettings } from './gateway-settings.js';
-import type { Destination, Prepared } from './gateway-state.js';
+import type { Prepared } from './gateway-state.js';
 import { GatewayState } from './gateway-state.js';
+import type { GatewayMatch, GatewayTarget } from './gateway-target.js';
+import { preparedIn, visitOf } from './gateway-target.js';
 import {
   backendUpdate,
   fromZero,
@@ -30,28 +33,6 @@ import {
   serverUpdate,
 } from './gateway-updates.js';
 import { OpenConnections } from './open-connections.js';
-import { routeIn, unknown } from './unknown-name.js';
-
-/** Who asks for what. */
-export interface GatewayTarget {
-  /** The route of the request; without one, only the server's limits and those of the backend count. */
-  readonly routeId?: string | undefined;
-  /**
-   * Where it goes.
-   * @default the backend of the route
-   */
-  readonly backend?: string | undefined;
-  /** The address of the client. */
-  readonly clientIp: string;
-}
-
-/** Where a request goes. */
-export interface GatewayMatch {
-  /** The id of the route. */
-  readonly routeId: string;
-  /** The name of its backend. */
-  readonly backend: string;
-}
 
 /** What is used of a level at the moment; undefined where nothing is limited, and so not counted. */
 export interface LevelUse {
@@ -59,24 +40,6 @@ export interface LevelUse {
   readonly qps: number | undefined;
   /** More than the limit after that was lowered, until enough have ended. */
   readonly connections: number | undefined;
-}
-
-/** A change of limits while running. */
-export interface GatewayChange {
-  /** Where the limits changed. */
-  readonly level: 'server' | 'backend' | 'route';
-  /** The name of the backend or the id of the route; '' for the server. */
-  readonly id: string;
-  /** What changed, as `maxQps 10 → 20`. */
-  readonly difference: readonly string[];
-  /** Connections that are open although the new limit is lower: they stay until they end. */
-  readonly tooManyConnections: number;
-}
-
-/** What happens, by the name of the event. */
-export interface GatewayEvents {
-  /** Limits were changed, by this process or another. */
-  change: [GatewayChange];
 }
 
 /** What a gateway hangs on. */
@@ -304,36 +267,9 @@ export class GatewayLimiter {
   }
 }
 
-function visitOf(
-  { routeId, backend, clientIp }: GatewayTarget,
-  state: GatewayState,
-  keyOfClient: (clientIp: string) => string,
-): Visit {
-  return { ...destinationIn(state, routeId, backend), clientIp: keyOfClient(clientIp) };
-}
-
-function destinationIn(state: GatewayState, routeId?: string, backend?: string): Destination {
-  if (backend !== undefined && !state.config.backends.has(backend)) {
-    throw unknown('backend', backend, state.config.backends.keys());
-  }
-  if (routeId === undefined) return { routeId: '', backend: backend ?? '' };
-  return { routeId, backend: backend ?? routeIn(state, routeId).route.backend };
-}
-
 function isTightened(before: CompleteLimits, after: CompleteLimits): boolean {
   if (after.maxConnections === UNLIMITED) return false;
   return before.maxConnections === UNLIMITED || after.maxConnections < before.maxConnections;
-}
-
-function preparedIn(
-  state: GatewayState,
-  level: Level,
-  id: string,
-  routeId: string | undefined,
-): Prepared {
-  if (level === 'route') return routeIn(state, id);
-  if (level === 'backend') return state.preparedFor(destinationIn(state, undefined, id));
-  return state.preparedFor(destinationIn(state, routeId));
 }
 
 function denialIn(
@@ -342,6 +278,6 @@ function denialIn(
 ): GatewayDenial | undefined {
   // Where the store could not answer, it names other limits than were asked, or none.
   if (allowed || failure !== undefined) return undefined;
-  const { level, resource } = asked[limits.findIndex(({ admits }) => !admits)]!;
-  return { level, resource };
+  const refusing = asked[limits.findIndex(({ admits }) => !admits)];
+  return refusing && { level: refusing.level, resource: refusing.resource };
 }

@@ -4,7 +4,7 @@ import { isPending } from '../core/awaitable.js';
 import { resolveKey } from '../core/keys/key-resolver.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import type { GatewayAnswer } from '../gateway/gateway-answer.js';
-import type { GatewayTarget } from '../gateway/gateway-limiter.js';
+import type { GatewayTarget } from '../gateway/gateway-target.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { RateLimitExceededException } from './rate-limit-exceeded.exception.js';
 import { HeaderMemo, newToldHeaders, writeHeaders } from './rate-limit-headers.js';

@@ -5,7 +5,7 @@ import { WatchedFile } from '../files/watched-file.js';
 import { checkGatewayConfig } from '../gateway/check-gateway-config.js';
 import type { GatewayConfig } from '../gateway/gateway-config.js';
 import { gatewayFileFormat } from '../gateway/gateway-file.js';
-import type { GatewayChange } from '../gateway/gateway-limiter.js';
+import type { GatewayChange } from '../gateway/gateway-events.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import type { YamlPackage } from '../gateway/yaml-text.js';
 import type { GatewayOptions } from './gateway-options.js';

@@ -1,7 +1,8 @@
 import type { Server, Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { GatewayAnswer } from '../gateway/gateway-answer.js';
-import type { GatewayLimiter, GatewayTarget } from '../gateway/gateway-limiter.js';
+import type { GatewayLimiter } from '../gateway/gateway-limiter.js';
+import type { GatewayTarget } from '../gateway/gateway-target.js';
 import { reportLostRelease } from './release-when-done.js';
 
 /**
