@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { InvalidOptionError } from '../core/errors.js';
 import type { LimitStore } from '../core/limit-store.js';
@@ -17,6 +16,7 @@ import type { RedisServers } from '../redis/redis-servers.js';
 import { RedisStore } from '../redis/redis-store.js';
 import { checkServers, COMMANDS, NEWS_COMMANDS } from '../redis/server-check.js';
 import { isCluster, serversOf } from '../redis/servers-of.js';
+import { afterLongSilence } from '../redis/silence.js';
 import { SlotSplitStore } from '../redis/slot-split-store.js';
 import { HealthListeners } from './health-listeners.js';
 import type { CheckedOptions } from './rate-limit-options.js';
@@ -59,7 +59,10 @@ async function startUp(
     return undefined;
   });
   // Together no longer than that: a server may hang right after it was ready.
-  await Promise.race([ready, pause(START_TIMEOUT_MS, undefined, { ref: false })]);
+  await new Promise<void>((resolve, reject) => {
+    const cancel = afterLongSilence(START_TIMEOUT_MS, resolve);
+    ready.finally(cancel).then(resolve, reject);
+  });
 }
 
 async function shared(

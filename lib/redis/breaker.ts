@@ -1,9 +1,12 @@
 import { outsideRequests } from '../core/outside-requests.js';
+import { DeadlineError } from './deadline.js';
 
 /** Failures in a row after which a server is taken for dead. */
 const FAILURES_TO_OPEN = 3;
 /** How often a dead server is tried, in the background. */
 const PROBE_INTERVAL_MS = 100;
+/** Probes without an answer after which the connection is replaced. */
+const PROBES_PER_CONNECTION = 2;
 
 /** Hears about changes of state, never about single requests. */
 export interface HealthListener {
@@ -19,6 +22,8 @@ export interface HealthListener {
 export interface BreakerTies {
   /** Tries the server; fails while it is down. */
   readonly probe: () => Promise<unknown>;
+  /** Replaces a connection that stays silent. */
+  readonly reconnect: () => void;
   /** Told when limits stop being shared, and when they are again. */
   readonly onDown: (reason: string) => void;
   readonly onUp: (downMs: number, decidedWithout: number) => void;
@@ -34,6 +39,8 @@ export class Breaker {
   #openedMs: number | undefined;
   #decidedWithout = 0;
   #timer: NodeJS.Timeout | undefined;
+  #isTrying = false;
+  #silentProbes = 0;
 
   constructor(private readonly ties: BreakerTies) {}
 
@@ -41,16 +48,15 @@ export class Breaker {
     return this.#openedMs !== undefined;
   }
 
-  /** Counts a failure; returns whether it was the one that opened the breaker. */
-  fail(reason: string, forCertain = false): boolean {
+  /** Counts a failure, which opens the breaker if it is certain or one of several in a row. */
+  fail(reason: string, forCertain = false): void {
     this.#failures++;
-    if (this.isOpen || (!forCertain && this.#failures < FAILURES_TO_OPEN)) return false;
+    if (this.isOpen || (!forCertain && this.#failures < FAILURES_TO_OPEN)) return;
     this.#openedMs = this.ties.nowMs();
     this.ties.onDown(reason);
     this.#timer = outsideRequests(() =>
       setInterval(() => void this.#try(), PROBE_INTERVAL_MS).unref(),
     );
-    return true;
   }
 
   /** Counts a decision that was made without the server. */
@@ -63,12 +69,23 @@ export class Breaker {
   }
 
   async #try(): Promise<void> {
+    if (this.#isTrying) return;
+    this.#isTrying = true;
     try {
       await this.ties.probe();
       this.#close();
-    } catch {
-      // Still down; the next probe comes by itself.
+    } catch (error) {
+      this.#missed(error);
+    } finally {
+      this.#isTrying = false;
     }
+  }
+
+  /** Still down; the next probe comes by itself. */
+  #missed(error: unknown): void {
+    if (!(error instanceof DeadlineError)) return;
+    // The network may have forgotten the connection: then it stays silent for ever.
+    if (++this.#silentProbes % PROBES_PER_CONNECTION === 0) this.ties.reconnect();
   }
 
   #close(): void {

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
+import { watchHandshake } from './handshake-watch.js';
 import { keepAlive } from './keep-alive.js';
 import { LastError } from './last-error.js';
 import type { RedisServers } from './redis-servers.js';
@@ -15,6 +16,7 @@ export class ClusterServers implements RedisServers {
     this.close = keepAlive(client);
     // ioredis connects to a node when it is first needed, and refuses commands until that is done.
     client.on('+node', (node: Redis) => {
+      watchHandshake(node);
       node.on('ready', () => {
         for (const listener of this.#connectListeners) listener(node);
       });

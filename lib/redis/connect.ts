@@ -1,6 +1,8 @@
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { Cluster, Redis } from 'ioredis';
+import { PatientSentinels } from './patient-sentinels.js';
 import type { RedisClient } from './redis-servers.js';
+import { afterLongSilence } from './silence.js';
 
 /** A cluster by some of its nodes, with options of ioredis. */
 export interface ClusterSource extends ClusterOptions {
@@ -26,9 +28,10 @@ const SAFE: RedisOptions = {
   // Only safe together with the line above: alone it leaves promises that never settle.
   autoResendUnfulfilledCommands: false,
   enableAutoPipelining: false,
-  connectTimeout: 500,
-  // The only option that notices a server which hangs.
-  socketTimeout: 750,
+  // Servers that hang are noticed by watchHandshake, by the deadline and by the probe. The timers of
+  // ioredis would also drop healthy connections of a busy process: these are a last resort.
+  connectTimeout: 10_000,
+  socketTimeout: 60_000,
   maxLoadingRetryTime: 250,
   // How long a server that does not take part in closing holds it up.
   disconnectTimeout: 100,
@@ -44,17 +47,19 @@ const SAFE: RedisOptions = {
 const SAFE_SENTINEL: RedisOptions = {
   // Without it a planned failover goes unnoticed for many seconds.
   failoverDetector: true,
-  sentinelCommandTimeout: 500,
+  Connector: PatientSentinels,
   sentinelReconnectStrategy: () => 100,
   sentinelRetryStrategy: () => 100,
 };
+
+const SLOTS_REFRESH_TIMEOUT_MS = 500;
 
 const SAFE_CLUSTER: ClusterOptions = {
   enableOfflineQueue: false,
   // Under it, callers see MOVED for as long as a slot that moved shares a batch with others.
   enableAutoPipelining: false,
   scaleReads: 'master',
-  slotsRefreshTimeout: 500,
+  slotsRefreshTimeout: SLOTS_REFRESH_TIMEOUT_MS,
   // Off by default, and then a master that hangs is asked for ever.
   slotsRefreshInterval: 2_000,
   // Anything but 0 sends again what may have been carried out.
@@ -62,7 +67,12 @@ const SAFE_CLUSTER: ClusterOptions = {
   retryDelayOnClusterDown: 0,
   retryDelayOnTryAgain: 20,
   maxRedirections: 4,
-  clusterRetryStrategy: () => 100,
+  clusterRetryStrategy(this: Cluster, attempts) {
+    // A busy process needs longer to hear which node holds what than one that is idle.
+    const timeoutMs = SLOTS_REFRESH_TIMEOUT_MS * 2 ** Math.min(attempts, 2);
+    this.options.slotsRefreshTimeout = timeoutMs;
+    return 100;
+  },
   lazyConnect: false,
   keyPrefix: '',
 };
@@ -100,9 +110,9 @@ function withoutUnsafe(source: string): string {
 export async function waitForReady(client: RedisClient, milliseconds: number): Promise<void> {
   if (client.status === 'ready') return;
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
+    const cancel = afterLongSilence(milliseconds, resolve);
     client.once('ready', () => {
-      clearTimeout(timer);
+      cancel();
       resolve();
     });
   });

@@ -213,6 +213,7 @@ export class FailSafeStore extends StoreAround {
     const { listener, nowMs } = this.options;
     return new Breaker({
       probe: () => this.#probe(limit),
+      reconnect: () => this.connection.reconnect(node),
       onDown: (reason) => listener.onDown(node, reason),
       onUp: (downMs, decidedWithout) => {
         this.#breakers.delete(node);
@@ -239,9 +240,10 @@ export class FailSafeStore extends StoreAround {
       return;
     }
     const node = this.connection.nodeOf(limit);
-    const opened = this.#breakerOf(node, limit).fail(reasonOf(error));
-    // A socket that answered nonsense, or not at all, may hand out answers meant for others.
-    if (opened || error instanceof MalformedReplyError) this.connection.reconnect(node);
+    this.#breakerOf(node, limit).fail(reasonOf(error));
+    // A socket that is out of step hands out answers meant for others. One that is silent is replaced
+    // by the breaker, not at once: it is the first to answer when a server that hung goes on.
+    if (error instanceof MalformedReplyError) this.connection.reconnect(node);
   }
 
   /**

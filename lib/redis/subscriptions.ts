@@ -1,6 +1,7 @@
 import { outsideRequests } from '../core/outside-requests.js';
 import { keepAlive } from './keep-alive.js';
 import type { RedisClient } from './redis-servers.js';
+import { afterSilence } from './silence.js';
 
 /** How often it is tried whether messages still arrive. */
 const ECHO_INTERVAL_MS = 1_000;
@@ -34,6 +35,7 @@ export class Subscriptions {
   #end: (() => void) | undefined;
   #echoTimer: NodeJS.Timeout | undefined;
   #heardEcho = true;
+  #cancelReopen = () => {};
   #gaps = 0;
 
   constructor(
@@ -71,6 +73,7 @@ export class Subscriptions {
   close(): void {
     clearInterval(this.#echoTimer);
     this.#echoTimer = undefined;
+    this.#cancelReopen();
     this.#disconnect();
   }
 
@@ -126,14 +129,21 @@ export class Subscriptions {
   #echo(): void {
     if (!this.#live.has(this.echoChannel)) return;
     if (!this.#heardEcho) {
-      this.#miss();
-      this.#disconnect();
-      this.#open();
+      // The echo may wait to be read, behind whatever keeps this process busy.
+      this.#cancelReopen();
+      this.#cancelReopen = afterSilence(0, () => this.#reopenIfDeaf());
       return;
     }
     this.#heardEcho = false;
     // One that could not be sent cannot be heard; that says nothing about listening.
     this.publish(this.echoChannel).catch(() => (this.#heardEcho = true));
+  }
+
+  #reopenIfDeaf(): void {
+    if (this.#heardEcho || !this.#client) return;
+    this.#miss();
+    this.#disconnect();
+    this.#open();
   }
 
   #on(channel: string): Listener[] {

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { setPriority } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
@@ -41,6 +42,8 @@ export interface Server {
   /** Sends a signal; a kill returns when the process is gone. */
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
   restart(extra?: string[]): Promise<void>;
+  /** Lets it run before others, where that is allowed: a server without a processor is not well. */
+  prefer(): void;
 }
 
 /** What a fault is played on: servers, applications and a client that looks at the keys. */
@@ -63,6 +66,13 @@ export class Stage {
       },
       restart: async (other = extra) => {
         child = await this.#farm.start(port, other, env);
+      },
+      prefer: () => {
+        try {
+          setPriority(child.pid!, -10);
+        } catch {
+          // Only root may.
+        }
       },
     };
   }
