@@ -47,7 +47,7 @@ export class Deadline {
           waiter.expire = undefined;
           resolve(value);
         },
-        (error: unknown) => {
+        (error: Error) => {
           waiter.expire = undefined;
           reject(error);
         },

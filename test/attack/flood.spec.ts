@@ -21,6 +21,9 @@ interface Report {
   readonly lines: readonly string[];
 }
 
+/** How often each answer came. */
+type Statuses = Record<string, number>;
+
 const APP = join(import.meta.dirname, 'flooded-app.mjs');
 const FLOODER = join(import.meta.dirname, 'flooder.mjs');
 /** `npm run attack` makes it longer. */
@@ -66,7 +69,7 @@ describeWithServers('native server', 'a process that', () => {
   const startFlooded = async (plans: object, computeMs = 0) => {
     const app = await start({ limit: { redis: redis.url, plans }, computeMs }, APP);
     const clients = async (connections: number) =>
-      start({ port: await app.call('port'), connections }, FLOODER);
+      start({ port: (await app.call('port')) as number, connections }, FLOODER);
     return { app, clients, reportOf: () => app.call('report') as Promise<Report> };
   };
 
@@ -77,7 +80,7 @@ describeWithServers('native server', 'a process that', () => {
     await flooder.call('begin');
     await until('the flood to be there', async () => (await reportOf()).handled > 100);
     await pause(FLOOD_MS);
-    const statuses = await flooder.call('end');
+    const statuses = (await flooder.call('end')) as Statuses;
     const seconds = (Date.now() - beganMs) / 1_000;
     const seen = await reportOf();
     expect(seen.failedOpen).toBe(0);
@@ -134,7 +137,7 @@ describeWithServers('native server', 'a process that', () => {
     await flooder.call('begin');
     await until('requests', async () => (await reportOf()).handled > 50);
     await pause(FLOOD_MS);
-    const statuses = await flooder.call('end');
+    const statuses = (await flooder.call('end')) as Statuses;
     const seen = await reportOf();
     expect(seen.failedOpen).toBe(0);
     expect(seen.lines).toEqual([]);
