@@ -15,6 +15,7 @@ export class ClusterServers implements RedisServers {
     this.close = keepAlive(client);
     // ioredis connects to a node when it is first needed, and refuses commands until that is done.
     client.on('+node', (node: Redis) => {
+      listenToAsking(node);
       node.on('ready', () => {
         for (const listener of this.#connectListeners) listener(node);
       });
@@ -63,4 +64,14 @@ export class ClusterServers implements RedisServers {
       .nodes('all')
       .find(({ options }) => `${options.host}:${options.port}` === node);
   }
+}
+
+/** ioredis sends ASKING before a redirected command, and lets its failure end the process. */
+function listenToAsking(node: Redis): void {
+  const ask: () => Promise<'OK'> = node.asking.bind(node);
+  node.asking = () => {
+    const answer = ask();
+    answer.catch(() => undefined);
+    return answer;
+  };
 }
