@@ -3,7 +3,7 @@
   turns of the bucket behind it anew. All of it in one step, told to everybody who listens.
 
   KEYS[1]  the gate: a hash
-  KEYS[2]  the bucket behind it
+  KEYS[2]  the bucket behind it, or the gate again where the bucket cannot be reached: its turns stay
   ARGV[1]  the time in microseconds, or '' to take the server's
   ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 there is room
   ARGV[3]  how long the gate remembers, in microseconds
@@ -62,6 +62,7 @@ local function plan_until(at)
 end
 
 local function bucket_level()
+  if bucket_key == gate_key then return quota end
   local state = call('HMGET', bucket_key, 't', 'ts', 'v')
   if not (state[1] and state[2]) or state[3] ~= SCHEMA then return quota end
   if #state[1] ~= 8 or #state[2] ~= 8 then return quota end
@@ -71,6 +72,7 @@ local function bucket_level()
 end
 
 local function set_bucket(tokens)
+  if bucket_key == gate_key then return end
   local expires = now + ceil((quota - tokens) * b / a) + ceil(quota * b / a)
   call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
     'x', pack('<i8d', expires, quota))

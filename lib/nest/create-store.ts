@@ -10,6 +10,8 @@ import { connect, prefixOf, waitForReady } from '../redis/connect.js';
 import { Deadline } from '../redis/deadline.js';
 import { DenyCache } from '../redis/deny-cache.js';
 import { FailSafeStore } from '../redis/fail-safe-store.js';
+import { MovingSlotStore } from '../redis/moving-slot-store.js';
+import { MovingSlots } from '../redis/moving-slots.js';
 import { RedisConnection } from '../redis/redis-connection.js';
 import { RedisKeys } from '../redis/redis-keys.js';
 import type { RedisServers } from '../redis/redis-servers.js';
@@ -79,21 +81,22 @@ async function shared(
   const keys = new RedisKeys(keyPrefix);
   const deadline = new Deadline(deadlineMs, nowMs);
   const patience = new Deadline(Math.max(PATIENCE_MS, deadlineMs), nowMs);
+  const moving = new MovingSlots(nowMs);
   const redis = new RedisStore(servers, {
-    ...{ keyPrefix, deadline, patience, nowMs },
+    ...{ keyPrefix, deadline, patience, nowMs, moving },
     listener: observation.operations,
   });
   const connection = new RedisConnection(servers, redis, keys);
+  const inCluster = isCluster(client);
+  const remote = inCluster ? new MovingSlotStore(redis, connection, moving) : redis;
   const listener = new HealthListeners([new StoreHealthLogger(), observation.health]);
-  let store: LimitStore = new FailSafeStore(redis, local, connection, {
+  let store: LimitStore = new FailSafeStore(remote, local, connection, {
     onStoreFailure,
     localShare,
     listener,
     nowMs,
   });
-  if (isCluster(client)) {
-    store = new SlotSplitStore(store, (limit) => servers.slotOf(keys.nameOf(limit)));
-  }
+  if (inCluster) store = new SlotSplitStore(store, (limit) => connection.slotOf(limit));
   const tellsOthers = outbound !== undefined || gateway !== undefined;
   const commands = tellsOthers ? [...COMMANDS, ...NEWS_COMMANDS] : COMMANDS;
   await startUp(servers, keyPrefix, commands);

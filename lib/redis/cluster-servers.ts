@@ -17,6 +17,7 @@ export class ClusterServers implements RedisServers {
     // ioredis connects to a node when it is first needed, and refuses commands until that is done.
     client.on('+node', (node: Redis) => {
       watchHandshake(node);
+      listenToAsking(node);
       node.on('ready', () => {
         for (const listener of this.#connectListeners) listener(node);
       });
@@ -65,4 +66,14 @@ export class ClusterServers implements RedisServers {
       .nodes('all')
       .find(({ options }) => `${options.host}:${options.port}` === node);
   }
+}
+
+/** ioredis sends ASKING before a redirected command, and lets its failure end the process. */
+function listenToAsking(node: Redis): void {
+  const ask: () => Promise<'OK'> = node.asking.bind(node);
+  node.asking = () => {
+    const answer = ask();
+    answer.catch(() => undefined);
+    return answer;
+  };
 }

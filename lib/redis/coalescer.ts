@@ -1,10 +1,13 @@
 /** Something to be sent, and who waits for the answer. */
 interface Job<Question, Answer> {
   readonly question: Question;
-  readonly slot: number;
+  readonly group: Group;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
 }
+
+/** What may travel together: a slot, or a key of one that is moving. */
+export type Group = number | string;
 
 /** Sends questions together and answers each, in order: with an Error where there is no answer. */
 export type SendTogether<Question, Answer> = (
@@ -18,7 +21,7 @@ export type SendTogether<Question, Answer> = (
 const MAX_TOGETHER = 32;
 
 /**
- * Collects what is asked in one turn of the event loop and sends it together, slot by slot. A lone
+ * Collects what is asked in one turn of the event loop and sends it together, group by group. A lone
  * question goes out in the same turn; several messages may be under way.
  */
 export class Coalescer<Question, Answer> {
@@ -26,19 +29,19 @@ export class Coalescer<Question, Answer> {
   readonly #flush = (): void => {
     const jobs = this.#waiting;
     this.#waiting = [];
-    for (const ofSlot of bySlot(jobs)) {
-      for (let from = 0; from < ofSlot.length; from += MAX_TOGETHER) {
-        void this.#sendBatch(ofSlot.slice(from, from + MAX_TOGETHER));
+    for (const ofGroup of byGroup(jobs)) {
+      for (let from = 0; from < ofGroup.length; from += MAX_TOGETHER) {
+        void this.#sendBatch(ofGroup.slice(from, from + MAX_TOGETHER));
       }
     }
   };
 
   constructor(private readonly send: SendTogether<Question, Answer>) {}
 
-  ask(question: Question, slot: number): Promise<Answer> {
+  ask(question: Question, group: Group): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
       if (this.#waiting.length === 0) setImmediate(this.#flush);
-      this.#waiting.push({ question, slot, resolve, reject });
+      this.#waiting.push({ question, group, resolve, reject });
     });
   }
 
@@ -58,14 +61,14 @@ function settle<Answer>(job: Job<unknown, Answer>, answer: Answer | Error): void
 }
 
 /** Where there is one server all slots are one, and nothing is to be sorted. */
-function bySlot<J extends { readonly slot: number }>(jobs: readonly J[]): Iterable<readonly J[]> {
-  const first = jobs[0]!.slot;
-  if (jobs.every(({ slot }) => slot === first)) return [jobs];
-  const slots = new Map<number, J[]>();
+function byGroup<J extends { readonly group: Group }>(jobs: readonly J[]): Iterable<readonly J[]> {
+  const first = jobs[0]!.group;
+  if (jobs.every(({ group }) => group === first)) return [jobs];
+  const groups = new Map<Group, J[]>();
   for (const job of jobs) {
-    const ofSlot = slots.get(job.slot);
-    if (ofSlot) ofSlot.push(job);
-    else slots.set(job.slot, [job]);
+    const ofGroup = groups.get(job.group);
+    if (ofGroup) ofGroup.push(job);
+    else groups.set(job.group, [job]);
   }
-  return slots.values();
+  return groups.values();
 }

@@ -65,7 +65,8 @@ const SAFE_CLUSTER: ClusterOptions = {
   // Anything but 0 sends again what may have been carried out.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
-  retryDelayOnTryAgain: 20,
+  // A slot that is moving may take seconds: its keys are asked for one by one instead.
+  retryDelayOnTryAgain: 1,
   maxRedirections: 4,
   clusterRetryStrategy(this: Cluster, attempts) {
     // A busy process needs longer to hear which node holds what than one that is idle.

@@ -14,15 +14,20 @@ import { limitsOf, StoreAround } from '../core/store-around.js';
 import type { HealthListener } from './breaker.js';
 import { Breaker } from './breaker.js';
 import { UnreadableKeyError } from './decide-message.js';
+import { FailingSlots } from './failing-slots.js';
 import { reasonOf } from './last-error.js';
 import { LocalShares } from './local-shares.js';
 import { MalformedReplyError } from './lua-script.js';
 import { OwedReleases } from './owed-releases.js';
+import { isOfSlot } from './slot-errors.js';
+import { TroubledSlots } from './troubled-slots.js';
 
 /** What the store that may fail can tell and be told beside its port. */
 export interface Connection {
   /** The server that holds a limit; '' where there is only one. */
   nodeOf(limit: Limit): string;
+  /** The part of its server that a limit lives in; 0 where there is only one server. */
+  slotOf(limit: Limit): number;
   /** Why nothing would be sent now; undefined when it would. */
   whyNotReady(): string | undefined;
   /** Drops a socket that may be out of step, and connects anew. */
@@ -49,10 +54,13 @@ const FAULTS_OF_A_KEY = /^(WRONGTYPE|ERR user_script)/;
 
 /**
  * Bounds what a failing store can do to callers: none waits once a server is known to be down, and
- * nothing is sent twice. Every server has a breaker of its own, which exists while it is in trouble.
+ * nothing is sent twice. Every server has a breaker of its own, which exists while it is in trouble, and
+ * so has a slot of a cluster that is in trouble alone.
  */
 export class FailSafeStore extends StoreAround {
   readonly #breakers = new Map<string, Breaker>();
+  readonly #failing: FailingSlots;
+  readonly #slots: TroubledSlots;
   readonly #shares: LocalShares;
   readonly #owed = new OwedReleases();
   /** Who wants to know when gates can be looked at again. */
@@ -66,6 +74,8 @@ export class FailSafeStore extends StoreAround {
     private readonly options: FailSafeOptions,
   ) {
     super(store);
+    this.#failing = new FailingSlots(options.nowMs);
+    this.#slots = new TroubledSlots(options.listener, options.nowMs);
     this.#shares = new LocalShares(options.localShare);
   }
 
@@ -188,36 +198,50 @@ export class FailSafeStore extends StoreAround {
     if (this.#isClosed) return false;
     const obstacle = this.connection.whyNotReady();
     if (obstacle === undefined && this.#breakers.size === 0) return true;
-    const node = this.connection.nodeOf(limit);
-    if (this.#breakers.get(node)?.isOpen) return false;
+    if (this.#openBreakerOf(limit)) return false;
     if (obstacle === undefined) return true;
-    this.#breakerOf(node, limit).fail(obstacle, true);
+    this.#breakerOf(this.connection.nodeOf(limit), limit).fail(obstacle, true);
     return false;
   }
 
+  #openBreakerOf(limit: Limit): Breaker | undefined {
+    const ofNode = this.#breakers.get(this.connection.nodeOf(limit));
+    if (ofNode?.isOpen) return ofNode;
+    const ofSlot = this.#breakers.get(this.#slotName(limit));
+    return ofSlot?.isOpen ? ofSlot : undefined;
+  }
+
   #succeed(limit: Limit): void {
-    if (this.#owed.size === 0 && this.#breakers.size === 0) return;
+    const { size: failing } = this.#failing;
+    if (this.#owed.size + this.#breakers.size + this.#slots.size + failing === 0) return;
     const node = this.connection.nodeOf(limit);
+    const slot = this.connection.slotOf(limit);
+    this.#slots.succeed(slot);
+    this.#failing.succeed(node, slot);
     this.#payBack(node);
     // An open one is closed by its probe alone.
     if (this.#breakers.get(node)?.isOpen === false) this.#breakers.delete(node);
   }
 
-  #breakerOf(node: string, limit: Limit): Breaker {
-    let breaker = this.#breakers.get(node);
-    if (!breaker) this.#breakers.set(node, (breaker = this.#newBreaker(node, limit)));
+  #breakerOf(place: string, limit: Limit): Breaker {
+    let breaker = this.#breakers.get(place);
+    if (!breaker) this.#breakers.set(place, (breaker = this.#newBreaker(place, limit)));
     return breaker;
   }
 
-  #newBreaker(node: string, limit: Limit): Breaker {
+  #newBreaker(place: string, limit: Limit): Breaker {
     const { listener, nowMs } = this.options;
+    const node = this.connection.nodeOf(limit);
     return new Breaker({
       probe: () => this.#probe(limit),
-      reconnect: () => this.connection.reconnect(node),
-      onDown: (reason) => listener.onDown(node, reason),
+      reconnect: () => {
+        // Trouble of one slot is no reason to cut off the others of its server.
+        if (place === node) this.connection.reconnect(node);
+      },
+      onDown: (reason) => listener.onDown(place, reason),
       onUp: (downMs, decidedWithout) => {
-        this.#breakers.delete(node);
-        listener.onUp(node, downMs, decidedWithout);
+        this.#breakers.delete(place);
+        listener.onUp(place, downMs, decidedWithout);
         this.#payBack(node);
         // What is heard comes by another connection, which may have been there before this one.
         for (const watcher of this.#watchers) watcher();
@@ -232,18 +256,34 @@ export class FailSafeStore extends StoreAround {
     await this.connection.probe(limit);
   }
 
-  /** A fault of one key says nothing about the server, or one poisoned key would end all limits. */
+  /** A fault of one key or slot says nothing about the server, or it would end all limits. */
   #judge(error: unknown, limit: Limit): void {
     const plan = error instanceof UnreadableKeyError ? error.plan : limit.plan.name;
     if (error instanceof UnreadableKeyError || FAULTS_OF_A_KEY.test((error as Error).message)) {
       this.options.listener.onUnreadable(plan);
       return;
     }
+    if (isOfSlot(error)) {
+      this.#slots.fail(this.connection.slotOf(limit), reasonOf(error));
+      return;
+    }
+    this.#blame(limit, error);
+  }
+
+  #blame(limit: Limit, error: unknown): void {
     const node = this.connection.nodeOf(limit);
-    this.#breakerOf(node, limit).fail(reasonOf(error));
+    const reason = reasonOf(error);
+    // A single server has no slots.
+    const blamed = node === '' ? 'node' : this.#failing.blame(node, this.connection.slotOf(limit));
+    if (blamed === 'slot') this.#breakerOf(this.#slotName(limit), limit).fail(reason, true);
+    if (blamed === 'node') this.#breakerOf(node, limit).fail(reason);
     // A socket that is out of step hands out answers meant for others. One that is silent is replaced
     // by the breaker, not at once: it is the first to answer when a server that hung goes on.
     if (error instanceof MalformedReplyError) this.connection.reconnect(node);
+  }
+
+  #slotName(limit: Limit): string {
+    return `slot ${this.connection.slotOf(limit)}`;
   }
 
   /**
@@ -280,9 +320,7 @@ export class FailSafeStore extends StoreAround {
   }
 
   #decideWithout(inquiry: Inquiry): Awaitable<Decision> {
-    if (this.#breakers.size > 0) {
-      this.#breakers.get(this.connection.nodeOf(inquiry.limits[0]!))?.countDecision();
-    }
+    if (this.#breakers.size > 0) this.#openBreakerOf(inquiry.limits[0]!)?.countDecision();
     const under = (policy: FailurePolicy) =>
       inquiry.limits.filter(({ plan }) => this.#policyOf(plan) === policy);
     // A shadow plan never denies, not even for want of an answer.

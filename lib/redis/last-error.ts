@@ -1,4 +1,5 @@
 import type { RedisClient } from './redis-servers.js';
+import { answerIn } from './slot-errors.js';
 
 const NO_CONNECTION = 'there is no connection';
 
@@ -25,12 +26,11 @@ export class LastError {
  * the first quotation mark or colon, behind which keys, names and scripts may come.
  */
 export function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
+  const message = answerIn(error);
   if (typeof code === 'string') return code;
   if (/^(Stream isn't writeable|Connection is closed|Cluster isn't ready)/.test(message)) {
     return NO_CONNECTION;
   }
-  return String(message)
-    .split(/[:"]|\s'/)[0]!
-    .slice(0, 80);
+  return message.split(/[:"]|\s'/)[0]!.slice(0, 80);
 }

@@ -1,6 +1,7 @@
 import { definePlan } from '../core/define-plan.js';
 import type { Limit, LimitStore } from '../core/limit-store.js';
 import type { Connection } from './fail-safe-store.js';
+import type { LimitPlaces } from './moving-slot-store.js';
 import type { RedisKeys } from './redis-keys.js';
 import type { RedisServers } from './redis-servers.js';
 
@@ -11,7 +12,7 @@ const PROBE_PLAN = {
 };
 
 /** Tells the fail-safe how its connection to Redis is. */
-export class RedisConnection implements Connection {
+export class RedisConnection implements Connection, LimitPlaces {
   constructor(
     private readonly servers: RedisServers,
     private readonly store: LimitStore,
@@ -19,7 +20,15 @@ export class RedisConnection implements Connection {
   ) {}
 
   nodeOf(limit: Limit): string {
-    return this.servers.nodeOf(this.servers.slotOf(this.keys.nameOf(limit)));
+    return this.servers.nodeOf(this.slotOf(limit));
+  }
+
+  slotOf(limit: Limit): number {
+    return this.servers.slotOf(this.nameOf(limit));
+  }
+
+  nameOf(limit: Limit): string {
+    return this.keys.nameOf(limit);
   }
 
   whyNotReady(): string | undefined {

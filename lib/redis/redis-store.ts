@@ -2,6 +2,7 @@ import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../co
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
 import type { Notice, NoticeListener, PostedNotice } from '../core/notice.js';
 import { LimitStore } from '../core/limit-store.js';
+import type { Group } from './coalescer.js';
 import { Coalescer } from './coalescer.js';
 import type { Deadline } from './deadline.js';
 import type { Question } from './decide-message.js';
@@ -12,11 +13,13 @@ import { encodeUndoing } from './give-back-message.js';
 import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, NOTICE, RELEASE, RENEW } from './lua.js';
 import type { ScriptArgument } from './lua-script.js';
 import { LuaScript } from './lua-script.js';
+import type { MovingSlots } from './moving-slots.js';
 import { rateOf } from './plan-parameters.js';
 import { RedisKeys } from './redis-keys.js';
 import type { RedisServers } from './redis-servers.js';
 import type { OperationListener } from './round-trip-times.js';
 import { RoundTripTimes } from './round-trip-times.js';
+import { isOfMovingSlot } from './slot-errors.js';
 import { Subscriptions } from './subscriptions.js';
 
 /** What the store can be told. */
@@ -30,6 +33,8 @@ export interface RedisStoreOptions {
   /** Hears how long every round trip took; needs `nowMs`. */
   readonly listener?: OperationListener | undefined;
   readonly nowMs?: (() => number) | undefined;
+  /** Slots whose keys must not travel together. */
+  readonly moving?: MovingSlots | undefined;
   /** The time to decide by instead of the server's, in microseconds: for tests. */
   readonly nowUs?: (() => number) | undefined;
 }
@@ -62,6 +67,7 @@ export class RedisStore extends LimitStore {
   readonly #keys: RedisKeys;
   readonly #deadline: Deadline | undefined;
   readonly #patience: Deadline | undefined;
+  readonly #moving: MovingSlots | undefined;
   readonly #nowUs: (() => number) | undefined;
   readonly #timing: RoundTripTimes | undefined;
   readonly #decisions: Coalescer<Question, Decision>;
@@ -82,6 +88,7 @@ export class RedisStore extends LimitStore {
       (channel) => servers.client.publish(channel, ''),
       this.#keys.echoChannel,
     );
+    this.#moving = options.moving;
     this.#nowUs = options.nowUs;
     const { listener, nowMs } = options;
     this.#timing = listener && nowMs && new RoundTripTimes(listener, nowMs);
@@ -98,7 +105,7 @@ export class RedisStore extends LimitStore {
   override decide(inquiry: Inquiry): Promise<Decision> {
     const keys = this.#keys.namesOf(inquiry.limits);
     if (inquiry.gate) keys.unshift(this.#keys.gateOf(inquiry.gate));
-    return this.#decisions.ask({ inquiry, keys }, this.servers.slotOf(keys[0]!));
+    return this.#decisions.ask({ inquiry, keys }, this.#groupOf(keys[0]!));
   }
 
   override giveBack(returned: Return): Promise<boolean> {
@@ -106,7 +113,7 @@ export class RedisStore extends LimitStore {
     const keys = this.#keys.namesOf(returned.limits);
     if (keys.length === 0) return Promise.resolve(false);
     const { leaseId } = returned;
-    return this.#releases.ask({ leaseId, keys }, this.servers.slotOf(keys[0]!));
+    return this.#releases.ask({ leaseId, keys }, this.#groupOf(keys[0]!));
   }
 
   /** A part at a time: who asks for a decision meanwhile need not wait for thousands of leases. */
@@ -167,9 +174,14 @@ export class RedisStore extends LimitStore {
     change: GateChange | undefined,
   ): Promise<GateState> {
     const gateKey = this.#keys.gateOf(gate);
-    const keys = [gateKey, bucket ? this.#keys.nameOf(bucket) : gateKey];
+    const bucketKey = bucket ? this.#keys.nameOf(bucket) : gateKey;
     const args = encodeGateChange(change, bucket, this.#keys.gateChannel, gate.key);
-    const answer = this.#gate.run(this.servers, keys, [this.#time(), ...args]);
+    const run = (...keys: string[]) => this.#gate.run(this.servers, keys, [this.#time(), ...args]);
+    const answer = run(gateKey, bucketKey).catch((error: unknown) => {
+      if (!isOfMovingSlot(error)) throw error;
+      // The two are on different servers for now: that a cooldown is kept matters more than turns.
+      return run(gateKey, gateKey);
+    });
     return decodeGateState(await this.#within('gate', answer, this.#patience));
   }
 
@@ -217,6 +229,12 @@ export class RedisStore extends LimitStore {
     return leases.map(({ limits }) =>
       renewed.slice(at, (at += limits.length)).every((held) => held === 1),
     );
+  }
+
+  #groupOf(firstKey: string): Group {
+    const slot = this.servers.slotOf(firstKey);
+    if (!this.#moving || this.#moving.isEmpty) return slot;
+    return this.#moving.keepsApart(slot) ? firstKey : slot;
   }
 
   #run(

@@ -1,4 +1,4 @@
-import { longestWaitUs } from '../core/admission.js';
+import { admits, longestWaitUs } from '../core/admission.js';
 import type { Awaitable } from '../core/awaitable.js';
 import type {
   Decision,
@@ -11,8 +11,8 @@ import type {
 } from '../core/limit-store.js';
 import { StoreAround } from '../core/store-around.js';
 
-/** Tells which limits live in one slot of the cluster. */
-export type SlotOf = (limit: Limit) => number;
+/** Tells which limits can be decided together: those of one slot, or of one key. */
+export type PlaceOf = (limit: Limit) => number | string;
 
 /**
  * Decides chains whose keys live in different slots of a cluster, where no script can see them all:
@@ -26,7 +26,7 @@ export class SlotSplitStore extends StoreAround {
 
   constructor(
     store: LimitStore,
-    private readonly slotOf: SlotOf,
+    private readonly placeOf: PlaceOf,
   ) {
     super(store);
   }
@@ -34,7 +34,12 @@ export class SlotSplitStore extends StoreAround {
   override decide(inquiry: Inquiry): Awaitable<Decision> {
     const { limits } = inquiry;
     if (limits.every(({ key }) => key === limits[0]!.key)) return this.store.decide(inquiry);
-    const groups = this.#group(limits);
+    return this.decideApart(inquiry);
+  }
+
+  /** The same, where limits of one key may be in different places. */
+  decideApart(inquiry: Inquiry): Awaitable<Decision> {
+    const groups = this.#group(inquiry.limits);
     if (groups.length === 1) return this.store.decide(inquiry);
     return inquiry.mode === 'peek'
       ? this.#peek(inquiry, groups)
@@ -53,17 +58,17 @@ export class SlotSplitStore extends StoreAround {
   }
 
   override async renew(leases: readonly HeldLease[]): Promise<readonly boolean[]> {
-    const slots = new Map<number, { lease: HeldLease; index: number }[]>();
+    const places = new Map<number | string, { lease: HeldLease; index: number }[]>();
     leases.forEach(({ leaseId, limits }, index) => {
       for (const limit of limits) {
-        const ofSlot = listOf(slots, this.slotOf(limit));
-        ofSlot.push({ lease: { leaseId, limits: [limit] }, index });
+        const ofPlace = listOf(places, this.placeOf(limit));
+        ofPlace.push({ lease: { leaseId, limits: [limit] }, index });
       }
     });
     const held = leases.map(() => true);
-    await all([...slots.values()], async (ofSlot) => {
-      const answers = await this.store.renew(ofSlot.map(({ lease }) => lease));
-      ofSlot.forEach(({ index }, i) => (held[index] &&= answers[i] === true));
+    await all([...places.values()], async (ofPlace) => {
+      const answers = await this.store.renew(ofPlace.map(({ lease }) => lease));
+      ofPlace.forEach(({ index }, i) => (held[index] &&= answers[i] === true));
     });
     return held;
   }
@@ -75,13 +80,23 @@ export class SlotSplitStore extends StoreAround {
   async #take(inquiry: Inquiry, groups: readonly (readonly Limit[])[]): Promise<Decision> {
     const taken: Decision[] = [];
     for (const limits of groups) {
-      const decision = await this.store.decide({ ...inquiry, limits });
+      const decision = await this.#ask({ ...inquiry, limits }, taken);
       if (!decision.allowed) return this.#deny(inquiry, groups, taken, decision);
       taken.push(decision);
     }
     const merged = merge(inquiry, taken);
     this.#parts.set(merged, taken);
     return merged;
+  }
+
+  /** Where there is no answer, nothing is kept of what was taken before; nobody waits for that. */
+  async #ask(inquiry: Inquiry, taken: readonly Decision[]): Promise<Decision> {
+    try {
+      return await this.store.decide(inquiry);
+    } catch (error) {
+      all(taken, (decision) => this.#undo(inquiry, decision)).catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Gives back what the slots before took, once; the others are only looked at, for the answer. */
@@ -96,7 +111,7 @@ export class SlotSplitStore extends StoreAround {
     const seen = await all(others, (limits) =>
       this.store.decide({ ...inquiry, mode: 'peek', limits }),
     );
-    return merge(inquiry, [denial, ...seen]);
+    return merge(inquiry, [denial, ...seen.map((decision) => asAsked(inquiry, decision))]);
   }
 
   /**
@@ -112,16 +127,25 @@ export class SlotSplitStore extends StoreAround {
   }
 
   #split(decision: Decision): Decision[] {
-    const slots = new Map<number, LimitDecision[]>();
-    for (const one of decision.limits) listOf(slots, this.slotOf(one.limit)).push(one);
-    return [...slots.values()].map((limits) => ({ ...decision, limits }));
+    const places = new Map<number | string, LimitDecision[]>();
+    for (const one of decision.limits) listOf(places, this.placeOf(one.limit)).push(one);
+    return [...places.values()].map((limits) => ({ ...decision, limits }));
   }
 
   #group(limits: readonly Limit[]): (readonly Limit[])[] {
-    const slots = new Map<number, Limit[]>();
-    for (const limit of limits) listOf(slots, this.slotOf(limit)).push(limit);
-    return [...slots.values()];
+    const places = new Map<number | string, Limit[]>();
+    for (const limit of limits) listOf(places, this.placeOf(limit)).push(limit);
+    return [...places.values()];
   }
+}
+
+/** A limit that was only looked at may admit a turn that is to be waited for. */
+function asAsked(inquiry: Inquiry, seen: Decision): Decision {
+  const limits = seen.limits.map((one) => ({
+    ...one,
+    admits: admits(inquiry, one.limit.plan, one.waitUs),
+  }));
+  return { ...seen, limits };
 }
 
 /** One answer out of several; in the order of the inquiry, where there are answers. */
@@ -152,7 +176,7 @@ function all<T, R>(items: readonly T[], work: (item: T) => Awaitable<R>): Promis
   return Promise.all(items.map(async (item) => work(item)));
 }
 
-function listOf<T>(lists: Map<number, T[]>, key: number): T[] {
+function listOf<T>(lists: Map<number | string, T[]>, key: number | string): T[] {
   let list = lists.get(key);
   if (!list) lists.set(key, (list = []));
   return list;
