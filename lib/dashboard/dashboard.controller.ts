@@ -9,7 +9,6 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { OUTSIDE_GATEWAY_METADATA } from '../nest/outside-gateway.js';
 import { SkipRateLimit } from '../nest/skip-rate-limit.decorator.js';
 import { DATA_HEADERS, PAGE_HEADERS } from './dashboard-headers.js';
 import type { CheckedDashboardOptions } from './dashboard-options.js';
@@ -57,7 +56,6 @@ export function dashboardController({ path, guards }: CheckedDashboardOptions): 
     Controller({ path, version: VERSION_NEUTRAL }),
     UseGuards(...guards),
     SkipRateLimit(),
-    SetMetadata(OUTSIDE_GATEWAY_METADATA, [path, `${path}/${DATA}`]),
     SetMetadata(HIDDEN_FROM_SWAGGER, [true]),
   ];
   for (const decorate of decorators) decorate(RateLimitDashboardController);

@@ -1,6 +1,6 @@
 import type { FSWatcher } from 'node:fs';
 import { unwatchFile, watch, watchFile } from 'node:fs';
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 
 /** How files of one kind are read, and what they say. Both throw for a file that cannot be used. */
@@ -22,10 +22,16 @@ export interface WatchedFileListener<Content> {
 /** How soon a change is noticed. */
 export interface WatchedFileOptions {
   /**
-   * Milliseconds of quiet after which a changed file is read: it may be written in pieces.
-   * @default 50
+   * How long a file must have stayed the same before it is read, in milliseconds: it may be written
+   * in pieces, each of which could be read as a whole. Every write begins the time anew.
+   * @default 300
    */
-  readonly debounceMs?: number;
+  readonly quietMs?: number;
+  /**
+   * How long a file that never is quiet is waited for, in milliseconds. Then it is read as it is.
+   * @default 5_000
+   */
+  readonly maxUnrestMs?: number;
   /**
    * Milliseconds between two looks at the file, where changes are not told by the system.
    * @default 1_000
@@ -39,7 +45,8 @@ export interface WatchedFileOptions {
  * alive.
  */
 export class WatchedFile<Content> {
-  readonly #debounceMs: number;
+  readonly #quietMs: number;
+  readonly #maxUnrestMs: number;
   readonly #pollMs: number;
   /** The text of the content in force. */
   #inForce: string | undefined;
@@ -47,6 +54,10 @@ export class WatchedFile<Content> {
   #judged: string | undefined;
   #folder: FSWatcher | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** What the file was like when it was last looked at, since it is not quiet. */
+  #seen: string | undefined;
+  /** When it began not to be quiet. */
+  #unrestAt: number | undefined;
   #polls = false;
   #closed = false;
   /** One look after another, or an old text might come last. */
@@ -57,9 +68,10 @@ export class WatchedFile<Content> {
     readonly path: string,
     private readonly format: FileFormat<Content>,
     private readonly listener: WatchedFileListener<Content>,
-    { debounceMs = 50, pollMs = 1_000 }: WatchedFileOptions = {},
+    { quietMs = 300, maxUnrestMs = 5_000, pollMs = 1_000 }: WatchedFileOptions = {},
   ) {
-    this.#debounceMs = debounceMs;
+    this.#quietMs = quietMs;
+    this.#maxUnrestMs = maxUnrestMs;
     this.#pollMs = pollMs;
   }
 
@@ -121,16 +133,51 @@ export class WatchedFile<Content> {
     this.#lookSoon();
   }
 
+  /** Begins the quiet time anew. */
   #lookSoon(): void {
-    if (this.#closed) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#looks = this.#looks.then(() => this.#look());
-    }, this.#debounceMs).unref();
+    this.#seen = undefined;
+    this.#wait();
   }
 
-  async #look(): Promise<void> {
+  /** Half of the quiet time, twice: not every write is told, so the file has to look the same, too. */
+  #wait(): void {
+    if (this.#closed) return;
+    this.#unrestAt ??= performance.now();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(
+      () => {
+        this.#looks = this.#looks.then(() => this.#lookIfQuiet());
+      },
+      Math.min(this.#quietMs / 2, this.#unrestLeftMs()),
+    ).unref();
+  }
+
+  async #lookIfQuiet(): Promise<void> {
+    const before = this.#seen;
+    const seen = await likenessOf(this.path);
+    if (this.#unrestLeftMs() > 0 && (before === undefined || seen !== before))
+      return this.#waitOn(seen);
     const found = await this.format.read(this.path).catch((error: Error) => error);
+    if (this.#unrestLeftMs() > 0 && (await likenessOf(this.path)) !== seen)
+      return this.#waitOn(seen);
+    this.#seen = undefined;
+    this.#unrestAt = undefined;
+    this.#judge(found);
+  }
+
+  /** A write that was told meanwhile has begun the time anew. */
+  #waitOn(seen: string): void {
+    this.#seen = seen;
+    this.#wait();
+  }
+
+  /** How long it may go on not being quiet. */
+  #unrestLeftMs(): number {
+    const nowMs = performance.now();
+    return Math.max(0, (this.#unrestAt ?? nowMs) + this.#maxUnrestMs - nowMs);
+  }
+
+  #judge(found: string | Error): void {
     const judged = typeof found === 'string' ? found : found.message;
     if (this.#closed || judged === this.#judged) return;
     this.#judged = judged;
@@ -153,5 +200,15 @@ export class WatchedFile<Content> {
     if (text === this.#inForce) return;
     this.listener.onChange(content);
     this.#inForce = text;
+  }
+}
+
+/** What changes when a file is written or replaced. */
+async function likenessOf(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);
+    return [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown';
   }
 }

@@ -14,6 +14,11 @@ export interface GatewayOverrides {
   readonly backends: Readonly<Record<string, CompleteLimits>>;
   readonly routes: Readonly<Record<string, CompleteLimits>>;
   readonly epochs: GatewayEpochs;
+  /**
+   * The `maxQps` that the server's present epoch began with. Every process takes over the same file:
+   * the first begins an epoch, and the others see that it has begun.
+   */
+  readonly serverQps?: number;
 }
 
 export const NO_OVERRIDES: GatewayOverrides = Object.freeze({
@@ -44,7 +49,7 @@ export function withOverrides(
 export function parseOverrides(text: string): GatewayOverrides {
   if (text === '') return NO_OVERRIDES;
   try {
-    const { server, backends, routes, epochs } = JSON.parse(text) as GatewayOverrides;
+    const { server, backends, routes, epochs, serverQps } = JSON.parse(text) as GatewayOverrides;
     return {
       ...(server ? { server: completeLimits('server', server) } : {}),
       backends: checkedRecord(backends),
@@ -54,12 +59,42 @@ export function parseOverrides(text: string): GatewayOverrides {
         routes: wholeOr0(epochs?.routes),
         clients: wholeOr0(epochs?.clients),
       },
+      ...(Number.isSafeInteger(serverQps) ? { serverQps: serverQps! } : {}),
     };
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof TypeError) return NO_OVERRIDES;
     if (error instanceof InvalidGatewayConfigError) return NO_OVERRIDES;
     throw error;
   }
+}
+
+/** Limits of the server that take the place of others. */
+export interface ServerChange {
+  readonly before: CompleteLimits;
+  readonly after: CompleteLimits;
+  /** Whether they were given while running; if not, they are those of the configuration. */
+  readonly isUpdate: boolean;
+}
+
+/**
+ * The same with other limits for the server, or with those of the configuration. Requests are counted
+ * from zero when its `maxQps` is another than before, whatever changes it; open connections stay
+ * counted.
+ */
+export function withServer(
+  { server: _, serverQps, ...rest }: GatewayOverrides,
+  { before, after, isUpdate }: ServerChange,
+): GatewayOverrides {
+  const isOther = after.maxQps !== before.maxQps;
+  const begins = isOther && (isUpdate || after.maxQps !== serverQps);
+  const { epochs } = rest;
+  const qps = begins ? after.maxQps : serverQps;
+  return {
+    ...(isUpdate ? { server: after } : {}),
+    ...rest,
+    epochs: begins ? { ...epochs, server: epochs.server + 1 } : epochs,
+    ...(qps === undefined ? {} : { serverQps: qps }),
+  };
 }
 
 /** What was changed running of levels that the configuration has changed since is no longer meant. */
@@ -69,17 +104,24 @@ export function withoutChanged(
   after: CheckedGateway,
 ): GatewayOverrides {
   const [routesBefore, routesAfter] = [routesById(before), routesById(after)];
-  const { server, ...rest } = overrides;
-  const keepsServer = server !== undefined && !differ(before.server, after.server);
   return {
-    ...(keepsServer ? { server } : {}),
-    ...rest,
+    ...withConfiguredServer(overrides, before, after),
     backends: keep(
       overrides.backends,
       (name) => !differ(before.backends.get(name), after.backends.get(name)),
     ),
     routes: keep(overrides.routes, (id) => !differ(routesBefore.get(id), routesAfter.get(id))),
   };
+}
+
+function withConfiguredServer(
+  overrides: GatewayOverrides,
+  before: CheckedGateway,
+  after: CheckedGateway,
+): GatewayOverrides {
+  if (!differ(before.server, after.server)) return overrides;
+  const change = { before: overrides.server ?? before.server, after: after.server };
+  return withServer(overrides, { ...change, isUpdate: false });
 }
 
 /** A level whose limits are others than before. */

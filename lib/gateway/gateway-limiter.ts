@@ -23,7 +23,7 @@ import type { Settings } from './gateway-settings.js';
 import { GatewaySettings } from './gateway-settings.js';
 import type { Prepared } from './gateway-state.js';
 import { GatewayState } from './gateway-state.js';
-import type { GatewayMatch, GatewayTarget } from './gateway-target.js';
+import type { GatewayMatch, GatewayPlace, GatewayTarget } from './gateway-target.js';
 import { preparedIn, visitOf } from './gateway-target.js';
 import {
   backendUpdate,
@@ -50,6 +50,11 @@ export interface GatewayTies extends LeaseTies {
    * @default as it is given
    */
   readonly keyOfClient?: (clientIp: string) => string;
+  /**
+   * Whether letter case counts in the paths of routes.
+   * @default it does not
+   */
+  readonly isCaseSensitive?: () => boolean;
 }
 
 /** How often those are looked for that were opened while others were counted. */
@@ -97,10 +102,12 @@ export class GatewayLimiter {
     this.#settings.stop();
   }
 
-  /** The route of a request and its backend; undefined when it is on none. */
+  /**
+   * The route of a request and its backend; undefined when it is on none. Letter case counts in paths
+   * only where the platform under the application tells paths apart by it.
+   */
   match(host: string | undefined, path: string): GatewayMatch | undefined {
-    const route = this.#state.match(host, path);
-    return route && { routeId: route.id, backend: route.backend };
+    return this.find(host, path).match;
   }
 
   /**
@@ -108,7 +115,17 @@ export class GatewayLimiter {
    * could choose whose limits count, and is better refused.
    */
   isAmbiguous(host: string | undefined, path: string): boolean {
-    return this.#state.isAmbiguous(host, path);
+    return this.find(host, path).isAmbiguous;
+  }
+
+  /**
+   * Both of these, for one reading of the path.
+   * @internal
+   */
+  find(host: string | undefined, path: string): GatewayPlace {
+    const caseSensitive = this.ties.isCaseSensitive?.() ?? false;
+    const { route, isAmbiguous } = this.#state.find(host, path, caseSensitive);
+    return { match: route && { routeId: route.id, backend: route.backend }, isAmbiguous };
   }
 
   /** Counts a request against every limit of requests. */

@@ -5,6 +5,7 @@ import type { CompleteLimits } from './gateway-config.js';
 import { NO_LIMITS } from './gateway-config.js';
 import type { Level, LevelLimit, Resource } from './gateway-levels.js';
 import { levelLimit } from './gateway-levels.js';
+import type { RoutePlace } from './route-table.js';
 import { RouteTable } from './route-table.js';
 
 /** From which change on requests are counted: another number begins at zero. */
@@ -42,13 +43,14 @@ export class GatewayState {
   /** What is asked for requests on no route, by backend; '' for none. */
   readonly #unrouted = new Map<string, Prepared>();
   readonly #routeLimits = new Map<string, CompleteLimits>();
-  readonly #table: RouteTable;
+  /** Made when they are first needed: how paths are compared is known once the server listens. */
+  #anyCase: RouteTable | undefined;
+  #caseSensitive: RouteTable | undefined;
 
   constructor(
     readonly config: CheckedGateway,
     readonly epochs: GatewayEpochs,
   ) {
-    this.#table = new RouteTable(config.routes);
     for (const { id, limits } of config.routes) this.#routeLimits.set(id, limits);
     for (const route of config.routes) {
       const { id: routeId, backend } = route;
@@ -67,13 +69,9 @@ export class GatewayState {
     return this.#routes.get(id);
   }
 
-  match(host: string | undefined, path: string): CheckedRoute | undefined {
-    return this.#table.match(host, path);
-  }
-
-  /** Whether servers would read the path differently, and so find different routes. */
-  isAmbiguous(host: string | undefined, path: string): boolean {
-    return this.#table.isAmbiguous(host, path);
+  /** The place of a request among the routes. */
+  find(host: string | undefined, target: string, caseSensitive: boolean): RoutePlace {
+    return this.#table(caseSensitive).find(host, target);
   }
 
   /** What is to be asked; a route or backend that is not there any more limits nothing. */
@@ -86,6 +84,12 @@ export class GatewayState {
 
   limitsOf(backend: string): CompleteLimits {
     return this.config.backends.get(backend) ?? NO_LIMITS;
+  }
+
+  #table(caseSensitive: boolean): RouteTable {
+    const { routes } = this.config;
+    if (!caseSensitive) return (this.#anyCase ??= new RouteTable(routes));
+    return (this.#caseSensitive ??= new RouteTable(routes, { caseSensitive }));
   }
 
   #prepare(to: Destination): Prepared {

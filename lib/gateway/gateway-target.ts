@@ -24,6 +24,14 @@ export interface GatewayMatch {
   readonly backend: string;
 }
 
+/** Where a request goes, as far as its path tells. */
+export interface GatewayPlace {
+  /** Undefined when it is on no route. */
+  readonly match: GatewayMatch | undefined;
+  /** Whether servers would read the path differently, and so find different routes. */
+  readonly isAmbiguous: boolean;
+}
+
 /** Who goes where; throws for a route or backend that is not there. */
 export function visitOf(
   { routeId, backend, clientIp }: GatewayTarget,

@@ -1,5 +1,5 @@
 import type { GatewayOverrides } from './gateway-changes.js';
-import { differenceOf, NO_OVERRIDES, own } from './gateway-changes.js';
+import { differenceOf, own, withServer } from './gateway-changes.js';
 import type { CompleteLimits, LevelLimits } from './gateway-config.js';
 import { completeLimits, InvalidGatewayConfigError, NO_LIMITS } from './gateway-config.js';
 import type { GatewayUpdate } from './gateway-settings.js';
@@ -12,9 +12,7 @@ export function serverUpdate(limits: LevelLimits | null): GatewayUpdate {
   return ({ config, overrides }) => {
     const before = overrides.server ?? config.server;
     if (differenceOf(before, after).length === 0) return undefined;
-    // Requests are counted from zero under a new limit; connections that are open stay counted.
-    const counted = before.maxQps === after.maxQps ? overrides : nextEpoch(overrides, 'server');
-    return { ...counted, server: after };
+    return withServer(overrides, { before, after, isUpdate: true });
   };
 }
 
@@ -43,11 +41,14 @@ export function routeUpdate(routeId: string, limits: LevelLimits | null): Gatewa
   };
 }
 
-/** Back to what is configured; requests go on being counted where they are. */
+/** Back to what is configured. */
 export function noUpdates(): GatewayUpdate {
-  return ({ overrides: { server, backends, routes, epochs } }) => {
+  return ({ config, overrides }) => {
+    const { server, backends, routes } = overrides;
     const changed = [server, ...Object.keys(backends), ...Object.keys(routes)];
-    return changed.some((one) => one !== undefined) ? { ...NO_OVERRIDES, epochs } : undefined;
+    if (changed.every((one) => one === undefined)) return undefined;
+    const change = { before: server ?? config.server, after: config.server, isUpdate: false };
+    return { ...withServer(overrides, change), backends: {}, routes: {} };
   };
 }
 

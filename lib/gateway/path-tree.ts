@@ -1,42 +1,55 @@
 import type { CheckedRoute } from './check-gateway-config.js';
 
 interface Node {
-  route: CheckedRoute | undefined;
+  /** Several only where letter case is folded and they differ in nothing else. */
+  routes: readonly CheckedRoute[];
   readonly below: Map<string, Node>;
+}
+
+/** A path of a request, as it is read and as it is looked up. */
+export interface FoldedPath {
+  readonly path: string;
+  /** The same path when letter case counts. */
+  readonly folded: string;
 }
 
 /** Routes of one host, by the segments of their paths. */
 export class PathTree {
   readonly #root: Node = newNode();
 
-  /** Takes a route in. Of two with the same path the later one counts. */
-  add(route: CheckedRoute): void {
+  /** Takes a route in, under its path as it is looked up. */
+  add(route: CheckedRoute, folded: string): void {
     let node = this.#root;
-    for (const segment of route.path.split('/').filter((name) => name !== '')) {
+    for (const segment of folded.split('/').filter((name) => name !== '')) {
       const next = node.below.get(segment) ?? newNode();
       node.below.set(segment, next);
       node = next;
     }
-    node.route = route;
+    node.routes = [...node.routes, route];
   }
 
   /** The route of the longest path that is, in whole segments, the beginning of this one. */
-  find(path: string): CheckedRoute | undefined {
+  find({ path, folded }: FoldedPath): CheckedRoute | undefined {
     let node: Node | undefined = this.#root;
-    let found = node.route;
+    let found = node.routes;
     // Goes no deeper than the routes do, however long the path is.
-    for (let start = 1; start < path.length;) {
-      const slash = path.indexOf('/', start);
-      const end = slash === -1 ? path.length : slash;
-      node = node.below.get(path.slice(start, end));
+    for (let start = 1; start < folded.length;) {
+      const slash = folded.indexOf('/', start);
+      const end = slash === -1 ? folded.length : slash;
+      node = node.below.get(folded.slice(start, end));
       if (!node) break;
-      found = node.route ?? found;
+      if (node.routes.length > 0) found = node.routes;
       start = end + 1;
     }
-    return found;
+    return found.length > 1 ? closestTo(path, found) : found[0];
   }
 }
 
+/** The route that is spelt like the path, else the first. */
+function closestTo(path: string, routes: readonly CheckedRoute[]): CheckedRoute {
+  return routes.find((route) => `${path}/`.startsWith(`${route.path}/`)) ?? routes[0]!;
+}
+
 function newNode(): Node {
-  return { route: undefined, below: new Map() };
+  return { routes: [], below: new Map() };
 }

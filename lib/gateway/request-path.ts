@@ -21,8 +21,8 @@ const PARAMETERS = /;[^/\\]*/g;
  * Servers do not agree on what a path means, so there may be several readings. The first follows
  * WHATWG URL and RFC 3986, then drops empty segments. The others are those of servers that decode
  * every escape first (`%2F` is a slash), for whom a backslash is no slash, that ignore what follows a
- * `;` in a segment, or that merge slashes before they resolve dots; and of all that do several of
- * these. What a browser sends has one reading, unless there is a `;` or the escape of a mark in it.
+ * `;` in a segment, for whom a `;` begins the query, or that merge slashes before they resolve dots;
+ * and of all that do several of these. What a browser sends has one reading, unless there is a `;` or the escape of a mark in it.
  */
 export interface RequestPath {
   readonly readings: readonly [string, ...string[]];
@@ -30,10 +30,15 @@ export interface RequestPath {
   readonly cut: boolean;
 }
 
+/** Whether a path is one that every server reads alike. */
+export function isPlainPath(path: string): boolean {
+  return PLAIN.test(path);
+}
+
 /** Reads the target of a request, such as `req.url`. Takes time in proportion to its length. */
 export function readPath(target: string): RequestPath {
   const path = pathIn(target);
-  if (PLAIN.test(path)) return { readings: [path], cut: false };
+  if (isPlainPath(path)) return { readings: [path], cut: false };
   const cut = path.length > MAX_PATH_LENGTH;
   return { readings: readingsOf(cut ? path.slice(0, MAX_PATH_LENGTH) : path), cut };
 }
@@ -51,10 +56,15 @@ function readingsOf(path: string): readonly [string, ...string[]] {
     path.replace(ESCAPE, decodeAscii),
   ])
     .flatMap((text) => (text.includes('\\') ? [text.replaceAll('\\', '/'), text] : [text]))
-    .flatMap((text) => (text.includes(';') ? [text, text.replace(PARAMETERS, '')] : [text]))
+    .flatMap((text) => (text.includes(';') ? semicolonReadings(text) : [text]))
     .flatMap((text) => distinct([text, text.replace(/\/{2,}/g, '/')]))
     .map(withoutDots);
   return distinct(readings) as [string, ...string[]];
+}
+
+/** As it is, without what follows in each segment, and without all that follows. */
+function semicolonReadings(text: string): string[] {
+  return [text, text.replace(PARAMETERS, ''), text.slice(0, text.indexOf(';'))];
 }
 
 /** Resolves dot segments, drops empty ones and writes the others in one way. */

@@ -1,10 +1,32 @@
 import type { CheckedRoute } from './check-gateway-config.js';
+import { foldCase } from './fold-case.js';
 import { normalizeHost } from './gateway-host.js';
+import type { FoldedPath } from './path-tree.js';
 import { PathTree } from './path-tree.js';
 import { readPath } from './request-path.js';
 
 const ANY_HOST = '*';
 const WILDCARD = '*.';
+
+/** How paths are compared. */
+export interface RouteTableOptions {
+  /**
+   * Whether `/API` is another path than `/api`.
+   * @default false
+   */
+  readonly caseSensitive?: boolean;
+}
+
+/** Where a request belongs. */
+export interface RoutePlace {
+  /** The first route in the order of the table that any reading of the path finds. */
+  readonly route: CheckedRoute | undefined;
+  /**
+   * Whether servers that read the path in different ways would go by different routes. No honest
+   * client sends such a path: who refuses it need not care which way the backend reads.
+   */
+  readonly isAmbiguous: boolean;
+}
 
 /**
  * Tells which route a request belongs to. Never changes: new routes are a new table.
@@ -12,42 +34,45 @@ const WILDCARD = '*.';
  * Routes of the very host come first, then those of wildcards above it, the closest first, then those
  * of any host. Among the routes of one host the longest path wins, by whole segments: `/api` is for
  * `/api` and `/api/users`, not for `/apis`. Hosts are compared as DNS does it, without port. Paths are
- * compared with regard to case, in the forms that `RequestPath` describes. Finding a route costs the
- * same however many there are.
+ * compared in the forms that `RequestPath` describes, without regard to letter case unless
+ * `caseSensitive` is set: a server that ignores it would serve other spellings of a path without the
+ * limits of its route. Of routes that differ only in case, the one that is spelt like the request
+ * counts, else the first. Finding a route costs the same however many there are.
  */
 export class RouteTable {
+  readonly #fold: (path: string) => string;
   /** Routes by host, those of wildcards by what follows the star. */
   readonly #hosts = new Map<string, PathTree>();
   readonly #wildcards = new Map<string, PathTree>();
   readonly #anyHost = new PathTree();
 
-  constructor(routes: readonly CheckedRoute[]) {
-    for (const route of routes) this.#treeFor(route.host).add(route);
+  constructor(routes: readonly CheckedRoute[], { caseSensitive = false }: RouteTableOptions = {}) {
+    this.#fold = caseSensitive ? (path) => path : foldCase;
+    for (const route of routes) this.#treeFor(route.host).add(route, this.#fold(route.path));
   }
 
   /**
-   * The route of a request, by its `Host` field and its target (`req.url`). A target that names a
-   * host itself is read for its path alone, as applications go by the field. A path that can be read
-   * in several ways belongs to the first route in the order above that any of them finds.
+   * The place of a request, by its `Host` field and its target (`req.url`). A target that names a
+   * host itself is read for its path alone, as applications go by the field.
    */
-  match(host: string | undefined, path: string): CheckedRoute | undefined {
-    const { readings } = readPath(path);
-    for (const tree of this.#treesOf(host)) {
-      const route = longestIn(tree, readings);
-      if (route) return route;
-    }
-    return undefined;
-  }
-
-  /**
-   * Whether servers that read the path in different ways would go by different routes. No honest
-   * client sends such a path: who refuses it need not care which way the backend reads.
-   */
-  isAmbiguous(host: string | undefined, path: string): boolean {
-    const { readings, cut } = readPath(path);
-    if (cut || readings.length === 1) return cut;
+  find(host: string | undefined, target: string): RoutePlace {
+    const { readings, cut } = readPath(target);
+    const paths = readings.map((path) => ({ path, folded: this.#fold(path) }));
     const trees = this.#treesOf(host);
-    return new Set(readings.map((reading) => firstIn(trees, reading))).size > 1;
+    return {
+      route: firstOf(trees, paths),
+      isAmbiguous: cut || (paths.length > 1 && differ(trees, paths)),
+    };
+  }
+
+  /** The route of a request. */
+  match(host: string | undefined, target: string): CheckedRoute | undefined {
+    return this.find(host, target).route;
+  }
+
+  /** Whether servers would go by different routes. */
+  isAmbiguous(host: string | undefined, target: string): boolean {
+    return this.find(host, target).isAmbiguous;
   }
 
   #treeFor(host: string): PathTree {
@@ -80,15 +105,23 @@ export class RouteTable {
   }
 }
 
-function firstIn(trees: readonly PathTree[], path: string): CheckedRoute | undefined {
+/** Whether readings of a path lead to different routes. */
+function differ(trees: readonly PathTree[], paths: readonly FoldedPath[]): boolean {
+  return new Set(paths.map((path) => firstOf(trees, [path]))).size > 1;
+}
+
+function firstOf(
+  trees: readonly PathTree[],
+  paths: readonly FoldedPath[],
+): CheckedRoute | undefined {
   for (const tree of trees) {
-    const found = tree.find(path);
-    if (found) return found;
+    const route = longestIn(tree, paths);
+    if (route) return route;
   }
   return undefined;
 }
 
-function longestIn(tree: PathTree, paths: readonly string[]): CheckedRoute | undefined {
+function longestIn(tree: PathTree, paths: readonly FoldedPath[]): CheckedRoute | undefined {
   let longest: CheckedRoute | undefined;
   for (const path of paths) {
     const found = tree.find(path);

@@ -12,6 +12,7 @@ import type { CheckedOptions } from './rate-limit-options.js';
 import { RateLimitUnavailableException } from './rate-limit-unavailable.exception.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
 import { rememberTold } from './request-state.js';
+import { routedTarget } from './routed-target.js';
 import type { FrameworkRequest } from './upgrade-request.js';
 
 /** Where requests come in: tells whose they are and where they go, and whether they may. */
@@ -35,9 +36,9 @@ export class GatewayDoor {
 
   #targetOf(request: FrameworkRequest): GatewayTarget {
     const host = request.hostname ?? request.headers.host;
-    const path = request.originalUrl ?? request.url ?? '/';
-    if (this.gateway.isAmbiguous(host, path)) throw new BadRequestException('Ambiguous path.');
-    return { ...this.gateway.match(host, path), clientIp: this.#addressOf(request) };
+    const { match, isAmbiguous } = this.gateway.find(host, routedTarget(request));
+    if (isAmbiguous) throw new BadRequestException('Ambiguous path.');
+    return { ...match, clientIp: this.#addressOf(request) };
   }
 
   #addressOf(request: FrameworkRequest): string {

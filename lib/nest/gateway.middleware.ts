@@ -1,20 +1,29 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { NestMiddleware } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { GatewayDoor } from './gateway-door.js';
+import { GatewaySkips } from './gateway-skips.js';
 import { releaseWhenDone } from './release-when-done.js';
+import { routedTarget } from './routed-target.js';
+import type { FrameworkRequest } from './upgrade-request.js';
 
 /**
- * Keeps every request to the limits of its route, its backend, its client and the whole server. It
- * holds its connection until the response is finished or the client is gone.
+ * Keeps every request to the limits of its route, its backend, its client and the whole server, but
+ * for handlers that `@SkipRateLimit()` leaves out. It holds its connection until the response is
+ * finished or the client is gone.
  */
 @Injectable()
-export class GatewayMiddleware implements NestMiddleware<IncomingMessage, ServerResponse> {
-  constructor(private readonly door: GatewayDoor) {}
+export class GatewayMiddleware implements NestMiddleware<FrameworkRequest, ServerResponse> {
+  constructor(
+    private readonly door: GatewayDoor,
+    private readonly skips: GatewaySkips,
+  ) {}
 
-  async use(request: IncomingMessage, response: ServerResponse, next: () => void): Promise<void> {
-    const connection = await this.door.enter(request, response);
-    releaseWhenDone(connection, response);
+  async use(request: FrameworkRequest, response: ServerResponse, next: () => void): Promise<void> {
+    if (!this.skips.has(request.method, routedTarget(request))) {
+      const connection = await this.door.enter(request, response);
+      releaseWhenDone(connection, response);
+    }
     next();
   }
 }

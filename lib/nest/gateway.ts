@@ -18,6 +18,8 @@ const logger = new Logger('RateLimit');
 export interface GatewaySideTies extends SideTies {
   /** One way to write the address of each client. */
   readonly keyOfClient: (clientIp: string) => string;
+  /** Whether letter case counts in the paths of routes. */
+  readonly isCaseSensitive: () => boolean;
 }
 
 /** The gateway side of an application, put together. */
@@ -29,8 +31,8 @@ export class Gateway implements OnApplicationShutdown {
     config: GatewayConfig,
     private readonly ties: GatewaySideTies,
   ) {
-    const { store, keeper, keyOfClient } = ties;
-    const own = { store, keeper, keyOfClient, newLeaseId: randomUUID };
+    const { store, keeper, keyOfClient, isCaseSensitive } = ties;
+    const own = { store, keeper, keyOfClient, isCaseSensitive, newLeaseId: randomUUID };
     this.limiter = new GatewayLimiter(checkGatewayConfig(config), own);
     this.limiter.events.on('change', (change) => this.#log(change));
   }

@@ -194,7 +194,8 @@ function mergedChains(controller: Type, handler: Function): ChainOptions[] {
   });
 }
 
-function isSkipped(controller: Type, handler: Function): boolean {
+/** Whether `@SkipRateLimit()` leaves a handler out; the word of the method counts before its class. */
+export function isSkipped(controller: Type, handler: Function): boolean {
   const skip: unknown =
     Reflect.getMetadata(SKIP_METADATA, handler) ?? Reflect.getMetadata(SKIP_METADATA, controller);
   return skip === true;

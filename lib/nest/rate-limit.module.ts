@@ -26,6 +26,7 @@ import { createStore } from './create-store.js';
 import { Diagnostics } from './diagnostics.js';
 import { Gateway } from './gateway.js';
 import { GatewayDoor } from './gateway-door.js';
+import { GatewaySkips } from './gateway-skips.js';
 import { GatewayUpgrades } from './gateway-upgrades.js';
 import { GatewayMiddleware } from './gateway.middleware.js';
 import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
@@ -34,9 +35,9 @@ import { LayeredPlanRegistry } from './layered-plan-registry.js';
 import { TimedLeaseKeeper } from './lease-keeper.js';
 import { newObservation, Observed } from './observed.js';
 import { Outbound } from './outbound.js';
-import { pathsOutsideGateway } from './outside-gateway.js';
 import { checkOutboundOptions } from './outbound-options.js';
 import { OutcomeRefunds } from './outcome-refunds.js';
+import { PathCase } from './path-case.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import type { ASYNC_OPTIONS_TYPE, OPTIONS_TYPE } from './rate-limit.module-definition.js';
@@ -47,6 +48,7 @@ import {
 } from './rate-limit.module-definition.js';
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
+import { ServedRoutes } from './served-routes.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
 import { GraphqlHeaders } from './transports/graphql-headers.js';
 import { GraphqlTransport } from './transports/graphql.transport.js';
@@ -118,11 +120,10 @@ import { WsTransport } from './transports/ws.transport.js';
     {
       provide: Gateway,
       useFactory: gatewayFor,
-      inject: [CHECKED_OPTIONS, Observed, KeyResolvers],
+      inject: [CHECKED_OPTIONS, Observed, KeyResolvers, PathCase],
     },
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
-    GatewayDoor,
-    GatewayUpgrades,
+    ...[GatewayDoor, GatewayUpgrades, GatewaySkips, ServedRoutes, PathCase],
     TimedLeaseKeeper,
     HandlerChainsReader,
     OutcomeRefunds,
@@ -168,7 +169,7 @@ export class RateLimitModule
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
-    private readonly modules: ModulesContainer,
+    private readonly skips: GatewaySkips,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     super();
@@ -178,11 +179,8 @@ export class RateLimitModule
   configure(consumer: MiddlewareConsumer): void {
     this.guard.goFirst();
     if (!this.options.gateway) return;
-    const outside = pathsOutsideGateway(this.modules);
-    consumer
-      .apply(GatewayMiddleware)
-      .exclude(...outside)
-      .forRoutes('{*path}');
+    this.skips.mark();
+    consumer.apply(GatewayMiddleware).forRoutes('{*path}');
   }
 
   /** Closes what the module opened: connections, files that are watched. */
@@ -228,10 +226,12 @@ function gatewayFor(
   { gateway }: CheckedOptions,
   { store, keeper, observation }: Observed,
   resolvers: KeyResolvers,
+  pathCase: PathCase,
 ): Promise<Gateway> {
   const addresses = resolvers.from('ip');
   const keyOfClient = (ip: string) => (addresses.resolve({ ip }) as string | undefined) ?? ip;
-  return Gateway.start(gateway, { store, keeper, observation, keyOfClient });
+  const isCaseSensitive = () => pathCase.counts;
+  return Gateway.start(gateway, { store, keeper, observation, keyOfClient, isCaseSensitive });
 }
 
 function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Promise<Outbound> {

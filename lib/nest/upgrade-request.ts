@@ -7,6 +7,8 @@ export type FrameworkRequest = IncomingMessage &
     /** As the framework understands it behind proxies that it trusts. */
     readonly hostname?: string;
     readonly originalUrl?: string;
+    /** What Express has taken off the front of `url`, for whom it has called. */
+    readonly baseUrl?: string;
   };
 
 /** What a framework tells of a client. */

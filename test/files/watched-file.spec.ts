@@ -41,8 +41,8 @@ const FORMAT = {
   },
 };
 const file = (number: number) => `${number}\n`;
-const NO_POLLING = { debounceMs: 20, pollMs: 600_000 };
-const QUICK_POLLING = { debounceMs: 20, pollMs: 20 };
+const NO_POLLING = { quietMs: 20, pollMs: 600_000 };
+const QUICK_POLLING = { quietMs: 20, pollMs: 20 };
 
 describe('watching a file', () => {
   let folder: string;
@@ -148,13 +148,53 @@ describe('watching a file', () => {
   });
 
   it('tells many writes in a row as one', async () => {
-    await start({ ...NO_POLLING, debounceMs: 500 });
+    await start({ ...NO_POLLING, quietMs: 500 });
     for (let number = 2; number <= 20; number++) {
       writeFileSync(path, file(number));
       await sleep(2);
     }
     await hearing([20]);
     await stillHearing([20]);
+  });
+
+  /** What somebody types who makes 6000 of 5000, each a number by itself. */
+  const PIECES = ['6\n', '600\n', '6000\n'];
+
+  it('takes over one that is written in pieces when it is whole', async () => {
+    writeFileSync(path, file(5000));
+    await start({ pollMs: 600_000 });
+    for (const piece of PIECES) {
+      writeFileSync(path, piece);
+      await sleep(100);
+    }
+    await hearing([6000]);
+    await stillHearing([6000]);
+  });
+
+  it('takes over one that is written in pieces where no write is told', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'watched-elsewhere-'));
+    const target = join(elsewhere, 'target.json');
+    writeFileSync(target, file(5000));
+    rmSync(path);
+    symlinkSync(target, path);
+    await start({ pollMs: 20 });
+    for (const piece of PIECES) {
+      writeFileSync(target, piece);
+      await sleep(100);
+    }
+    await hearing([6000]);
+    await stillHearing([6000]);
+    rmSync(elsewhere, { recursive: true });
+  });
+
+  it('reads one that never is quiet when that has lasted too long', async () => {
+    await start({ ...NO_POLLING, quietMs: 2_000, maxUnrestMs: 100 });
+    let number = 1;
+    const writing = setInterval(() => writeFileSync(path, file(++number)), 5);
+    await until('the listener', () => heard.length > 0, 15_000).finally(() =>
+      clearInterval(writing),
+    );
+    expect(heard[0]).toBeGreaterThan(1);
   });
 
   it('does not speak of the same content again', async () => {
@@ -227,7 +267,7 @@ describe('watching a file', () => {
 
   it('is over even for a look that is under way', async () => {
     for (let round = 0; round < 40; round++) {
-      await start({ ...NO_POLLING, debounceMs: 1 });
+      await start({ ...NO_POLLING, quietMs: 1 });
       writeFileSync(path, file(round + 2));
       const heardBefore = heard.length;
       await sleep(round % 4);
@@ -254,7 +294,7 @@ describe('watching a file', () => {
     const holding = () =>
       process.getActiveResourcesInfo().filter((kind) => /^(FSEvent|Stat|Timeout)/.test(kind));
     const before = holding();
-    await start({ debounceMs: 60_000, pollMs: 60_000 }, link);
+    await start({ quietMs: 60_000, pollMs: 60_000 }, link);
     writeFileSync(link, file(2));
     await sleep(20);
     expect(holding()).toEqual(before);

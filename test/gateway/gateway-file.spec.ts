@@ -322,7 +322,7 @@ describe('watching a configuration file', () => {
         onChange: (config) => heard.push(config),
         onError: ({ message }) => heard.push(message),
       },
-      { debounceMs: 20, pollMs: 20 },
+      { quietMs: 20, pollMs: 20 },
     );
     await expect(file.start()).resolves.toEqual(EXAMPLE);
     writeFileSync(path, 'server: { rateLimit: { maxQps: 3 } }');

@@ -121,6 +121,71 @@ describe('the settings of a gateway', () => {
     expect(valuesOf(other).slice(0, 3)).toEqual([5, -1, 8]);
   });
 
+  describe('begin to count the requests of the server at zero', () => {
+    const ask = async (gateway: GatewayLimiter, times: number) => {
+      for (let i = 0; i < times; i++) await gateway.tryAcquire({ clientIp: '192.0.2.1' });
+    };
+    const used = async (gateway: GatewayLimiter) => (await gateway.current('server')).qps;
+    const change = (gateway: GatewayLimiter, limits: LevelLimits) =>
+      gateway.changeConfig(checkGatewayConfig(config(limits)));
+
+    it.each([
+      ['an update', (gateway: GatewayLimiter) => gateway.updateServer({ maxQps: 7 })],
+      ['a file', (gateway: GatewayLimiter) => change(gateway, { maxQps: 7 })],
+    ])('when %s changes maxQps, and not when it changes something else', async (_, by) => {
+      const gateway = await start({ maxQps: 5 });
+      await ask(gateway, 3);
+      await change(gateway, { maxQps: 5, maxQpsPerClient: 50 });
+      expect(await used(gateway)).toBe(3);
+      await by(gateway);
+      expect(await used(gateway)).toBe(0);
+      await ask(gateway, 9);
+      expect(await used(gateway)).toBe(7);
+    });
+
+    it('once, however many processes take over the same file', async () => {
+      const [one, other, third] = [
+        await start({ maxQps: 5 }),
+        await start({ maxQps: 5 }),
+        await start({ maxQps: 5 }),
+      ];
+      await ask(other, 4);
+      await change(one, { maxQps: 7 });
+      await board.tell();
+      await ask(one, 2);
+      await change(other, { maxQps: 7 });
+      await change(third, { maxQps: 7 });
+      await board.tell();
+      for (const gateway of [one, other, third]) expect(await used(gateway)).toBe(2);
+      await change(one, { maxQps: 5 });
+      expect(await used(one)).toBe(0);
+    });
+
+    it('when what an update set goes away, by a file or by being reverted', async () => {
+      const gateway = await start({ maxQps: 5 });
+      await gateway.updateServer({ maxQps: 9 });
+      await ask(gateway, 3);
+      await change(gateway, { maxQps: 6 });
+      expect(await used(gateway)).toBe(0);
+      await gateway.updateServer({ maxQps: 9 });
+      await ask(gateway, 3);
+      await gateway.revertUpdates();
+      expect(await used(gateway)).toBe(0);
+    });
+
+    it('while the store is away, and are told later', async () => {
+      const [one, other] = [await start({ maxQps: 5 }), await start({ maxQps: 5 })];
+      board.isAway = true;
+      await change(one, { maxQps: 7 });
+      await ask(one, 2);
+      board.isAway = false;
+      await board.tell();
+      await board.tell();
+      await change(other, { maxQps: 7 });
+      expect([await used(one), await used(other)]).toEqual([2, 2]);
+    });
+  });
+
   it('outlive those who changed them, and are reverted for everybody', async () => {
     const one = await start({ maxQps: 5 });
     await one.updateServer({ maxQps: 9 });

@@ -5,6 +5,10 @@ import { RouteTable } from '../../lib/gateway/route-table.js';
 
 /** A table of routes that are called by their host and path. */
 function tableOf(...routes: string[]): RouteTable {
+  return new RouteTable(checkedRoutes(routes));
+}
+
+function checkedRoutes(routes: readonly string[]) {
   const checked = checkGatewayConfig({
     backends: [{ name: 'one' }],
     routes: routes.map((route) => {
@@ -14,7 +18,7 @@ function tableOf(...routes: string[]): RouteTable {
       return { id: route, host, path, backend: 'one' };
     }),
   });
-  return new RouteTable(checked.routes);
+  return checked.routes;
 }
 
 const TABLE = tableOf(
@@ -35,7 +39,8 @@ describe('the route of a request', () => {
     ['api.example.com', '/v1/users/me/posts', 'api.example.com/v1/users/me'],
     ['api.example.com', '/v1/users/men', 'api.example.com/v1'],
     ['api.example.com', '/v10', 'api.example.com'],
-    ['api.example.com', '/V1', 'api.example.com'],
+    ['api.example.com', '/V1', 'api.example.com/v1'],
+    ['api.example.com', '/v1/USERS/Me/x', 'api.example.com/v1/users/me'],
     ['API.example.COM', '/v1', 'api.example.com/v1'],
     ['api.example.com:8443', '/v1', 'api.example.com/v1'],
     ['api.example.com.', '/v1', 'api.example.com/v1'],
@@ -97,6 +102,35 @@ describe('the route of a request', () => {
     expect(TABLE.isAmbiguous('other.org', '/v1%2fx')).toBe(false);
     expect(TABLE.isAmbiguous('other.org', '/health%2fx')).toBe(true);
     expect(TABLE.isAmbiguous(undefined, '/health%2fx')).toBe(true);
+  });
+
+  it.each([
+    ['/KIOSK/x', '*/kiosk'],
+    ['/kios%E2%84%AA', '*/kiosk'],
+    ['/kio%C5%BFk', '*/kiosk'],
+    ['/%C3%9Cber', '*/%C3%BCber'],
+    ['/%c3%bcBER', '*/%C3%BCber'],
+    ['/%C3ber', undefined],
+    ['/kiosks', undefined],
+  ])('of %s is %s in any letter case', (path, id) => {
+    expect(tableOf('*/kiosk', '*/%C3%BCber').match('a', path)?.id).toBe(id);
+  });
+
+  it('is told apart by letter case where that counts', () => {
+    const table = new RouteTable(checkedRoutes(['*/api', '*/API', '*']), { caseSensitive: true });
+    expect(['/api', '/API/x', '/Api'].map((path) => table.match('a', path)?.id)).toEqual([
+      '*/api',
+      '*/API',
+      '*',
+    ]);
+  });
+
+  it('is the one that is spelt alike, else the first, of routes that differ in letter case', () => {
+    const table = tableOf('*/api', '*/API', '*/api/Users');
+    const paths = ['/api', '/API', '/API/x', '/Api', '/API/USERS', '/APIS'];
+    expect(paths.map((path) => table.match('a', path)?.id)).toEqual([
+      ...['*/api', '*/API', '*/API', '*/api', '*/api/Users', undefined],
+    ]);
   });
 
   it('is ambiguous where the target is too long to be read', () => {

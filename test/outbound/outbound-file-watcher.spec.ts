@@ -33,7 +33,7 @@ describe('watching a file of rules', () => {
         onChange: (options) => heard.push(options),
         onError: ({ name, message }) => heard.push(`${name}: ${message}`),
       },
-      { debounceMs: 20, pollMs: 20 },
+      { quietMs: 20, pollMs: 20 },
     );
     const options = (rate: number) => ({ default: { requestsPerSecond: rate, burstCapacity: 1 } });
     await expect(watcher.start()).resolves.toEqual(options(1));
