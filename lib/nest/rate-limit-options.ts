@@ -21,11 +21,12 @@ export type HeaderStyle = 'draft-11' | 'legacy' | false;
 /** How GraphQL operations are limited. */
 export interface GraphqlOptions {
   /**
-   * `operation`: an operation pays each limit once, however many of its fields ask for it. `field`:
-   * every field that runs is charged, aliases too.
-   * @default 'operation'
+   * What an operation pays. `selection`: a field as often as the document selects it, all together
+   * before the first one runs. `execution`: every run of a field, below a list too; `field` is its
+   * older name. `operation`: each limit once, so that aliases are free.
+   * @default 'selection'
    */
-  readonly countBy?: 'operation' | 'field';
+  readonly countBy?: 'selection' | 'execution' | 'operation' | 'field';
 }
 
 /** Options of `RateLimitModule.forRoot()`. All of them may be left out. */
@@ -126,7 +127,7 @@ export interface RateLimitOptions {
   readonly diagnostics?: boolean;
   /**
    * How GraphQL operations are limited.
-   * @default { countBy: 'operation' }
+   * @default { countBy: 'selection' }
    */
   readonly graphql?: GraphqlOptions;
   /**
@@ -169,6 +170,8 @@ export interface RateLimitOptionsFactory {
   createRateLimitOptions(): Promise<RateLimitOptions> | RateLimitOptions;
 }
 
+const COUNT_BY: readonly unknown[] = [undefined, 'selection', 'execution', 'operation', 'field'];
+
 const CHECKS: {
   readonly [Name in keyof RateLimitOptions]-?: [(value: unknown) => boolean, string];
 } = {
@@ -205,7 +208,7 @@ const CHECKS: {
   ],
   problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
   diagnostics: [(value) => typeof value === 'boolean', 'true or false'],
-  graphql: [isGraphqlOptions, '{ countBy: "operation" } or { countBy: "field" }'],
+  graphql: [isGraphqlOptions, '{ countBy: "selection" | "execution" | "operation" }'],
   outbound: [isRecord, 'an object of outbound options'],
   gateway: [isRecord, 'the configuration of a gateway, or { file }'],
 };
@@ -223,7 +226,7 @@ export function checkOptions(options: RateLimitOptions): CheckedOptions {
     ipv6PrefixBits: DEFAULT_IPV6_PREFIX_BITS,
     headers: 'draft-11',
     problemDetails: false,
-    graphql: { countBy: 'operation' },
+    graphql: { countBy: 'selection' },
     keyPrefix: DEFAULT_KEY_PREFIX,
     deadlineMs: 50,
     onStoreFailure: 'open',
@@ -257,8 +260,7 @@ function checkOption(name: string, value: unknown): void {
 
 function isGraphqlOptions(value: unknown): boolean {
   const { countBy, ...rest } = (value ?? {}) as GraphqlOptions;
-  const known = countBy === undefined || countBy === 'operation' || countBy === 'field';
-  return isRecord(value) && known && Object.keys(rest).length === 0;
+  return isRecord(value) && COUNT_BY.includes(countBy) && Object.keys(rest).length === 0;
 }
 
 function isRecord(value: unknown): boolean {

@@ -14,6 +14,7 @@ import { Transports } from './transports/transports.js';
 /** Checks every decorated handler at start, so that a misspelt plan does not boot. */
 @Injectable()
 export class RateLimitExplorer implements OnModuleInit {
+  readonly #logger = new Logger('RateLimit');
   readonly #scanner = new MetadataScanner();
   readonly #plans: PlanBook;
   /** Limited handlers by what the log calls them. */
@@ -52,8 +53,8 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 
   async #check(controller: Type, handler: Function): Promise<void> {
-    const { guard, interceptor } = this.chains.read(controller, handler);
-    const chains = [...guard, ...interceptor];
+    const read = this.chains.read(controller, handler);
+    const chains = [...read.guard, ...read.interceptor];
     if (chains.length === 0) return;
     const transport = this.transports.for(controller, handler);
     try {
@@ -65,7 +66,8 @@ export class RateLimitExplorer implements OnModuleInit {
     } catch (error) {
       throw error instanceof RateLimitError ? locate(error, controller, handler) : error;
     }
-    this.#count(handler, transport);
+    const isReached = transport?.add?.(controller, handler, read) ?? true;
+    this.#count(handler, isReached ? transport : undefined);
   }
 
   async #checkPlans({ links = [], tokens }: ReadyChain, endless: boolean): Promise<void> {
@@ -92,11 +94,12 @@ export class RateLimitExplorer implements OnModuleInit {
 
   /** One line that says what is covered, so that what is missing can be seen. */
   #report(): void {
+    for (const warning of this.transports.warnings()) this.#logger.warn(warning);
     if (this.#found.size === 0) return;
     const found = [...this.#found].map(
       ([name, count]) => `${count} ${name}${count === 1 ? '' : 's'}`,
     );
-    new Logger('RateLimit').log(`Limits cover ${found.join(', ')}.`);
+    this.#logger.log(`Limits cover ${found.join(', ')}.`);
   }
 }
 

@@ -50,8 +50,10 @@ import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
 import { ServedRoutes } from './served-routes.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
+import { FieldEnhancers } from './transports/field-enhancers.js';
 import { GraphqlHeaders } from './transports/graphql-headers.js';
 import { GraphqlTransport } from './transports/graphql.transport.js';
+import { LimitedFields } from './transports/limited-fields.js';
 import { RpcTransport } from './transports/rpc.transport.js';
 import { Transports } from './transports/transports.js';
 import { UpgradeHeaders } from './transports/upgrade-headers.js';
@@ -128,7 +130,8 @@ import { WsTransport } from './transports/ws.transport.js';
     HandlerChainsReader,
     OutcomeRefunds,
     Diagnostics,
-    ...[UpgradeHeaders, WsTransport, RpcTransport, GraphqlHeaders, GraphqlTransport, Transports],
+    ...[UpgradeHeaders, WsTransport, RpcTransport, Transports],
+    ...[GraphqlHeaders, LimitedFields, FieldEnhancers, GraphqlTransport],
     RateLimitEnforcer,
     ConnectionLimiter,
     RateLimitExplorer,

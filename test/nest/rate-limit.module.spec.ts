@@ -28,7 +28,7 @@ const OPTION_NAMES =
   '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "diagnostics", "graphql", ' +
   '"outbound", "gateway"';
 
-const GRAPHQL = '{ countBy: "operation" } or { countBy: "field" }';
+const GRAPHQL = '{ countBy: "selection" | "execution" | "operation" }';
 
 @Controller()
 class BareController {

@@ -11,6 +11,8 @@ import { CHECKED_OPTIONS } from '../rate-limit.module-definition.js';
 export class GraphqlHeaders {
   /** What each plan said last, by response. */
   readonly #told = new WeakMap<object, Map<string, LimitStatus>>();
+  /** What was told last: fields that are refused together share one result. */
+  readonly #last = new WeakMap<object, RateLimitResult>();
 
   constructor(
     private readonly adapterHost: HttpAdapterHost,
@@ -18,16 +20,19 @@ export class GraphqlHeaders {
   ) {}
 
   /** Writes the headers, or nothing where no response can be reached or it is on its way. */
-  tell(response: unknown, { allowed, retryAfterMs, limits }: RateLimitResult): void {
+  tell(response: unknown, result: RateLimitResult): void {
     const { httpAdapter } = this.adapterHost;
-    if (!takesHeaders(response) || httpAdapter.isHeadersSent(response) === true) return;
+    if (!takesHeaders(response) || this.#last.get(response) === result) return;
+    if (httpAdapter.isHeadersSent(response) === true) return;
+    this.#last.set(response, result);
     const told = this.#told.get(response) ?? new Map<string, LimitStatus>();
     this.#told.set(response, told);
-    for (const limit of limits) told.set(limit.plan, limit);
+    for (const limit of result.limits) told.set(limit.plan, limit);
     const set: SetHeader = (name, value) => void httpAdapter.setHeader(response, name, value);
     const telling = { style: this.options.headers, memo: new HeaderMemo(), set };
-    const result = { allowed, retryAfterMs, limits: [...told.values()] };
-    writeHeaders(result, newToldHeaders(), telling);
+    const { allowed, retryAfterMs } = result;
+    const all = { allowed, retryAfterMs, limits: [...told.values()] };
+    writeHeaders(all, newToldHeaders(), telling);
   }
 }
 

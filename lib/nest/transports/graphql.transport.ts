@@ -2,12 +2,23 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import { HttpException, Inject, Injectable } from '@nestjs/common';
 import type { RequestSource } from '../../core/keys/key-resolver.js';
 import type { Lease } from '../../core/lease.js';
+import { PlanBook } from '../../core/plan-book.js';
+import { PlanRegistry } from '../../core/plan-registry.js';
+import type { HandlerChains } from '../handler-chains.js';
 import type { CheckedOptions } from '../rate-limit-options.js';
 import { CHECKED_OPTIONS } from '../rate-limit.module-definition.js';
+import { FieldEnhancers } from './field-enhancers.js';
 import { GraphqlHeaders } from './graphql-headers.js';
+import type { GraphqlInfo, Schema } from './graphql-info.js';
+import { resolverArgs } from './graphql-info.js';
+import { LimitedFields } from './limited-fields.js';
 import { OperationBill } from './operation-bill.js';
 import type { Refusal, RefusalPayload } from './refusal.js';
 import { payloadOf } from './refusal.js';
+import { SchemaFields } from './schema-fields.js';
+import { SelectionBill } from './selection-bill.js';
+import type { Run, Till } from './till.js';
+import { payNow } from './till.js';
 import type { Transport } from './transport.js';
 
 /** An HTTP request, or what drivers put in its place when an operation comes by a WebSocket. */
@@ -28,17 +39,12 @@ interface GraphqlContext {
   readonly user?: unknown;
 }
 
-/** As much of what GraphQL tells of an execution as is used. */
-interface GraphqlInfo {
-  /** Made anew for each execution, whatever it is an execution of. */
-  readonly variableValues?: object;
-}
-
-/** The metadata of `@Query`, `@Mutation`, `@Subscription` and `@ResolveField`. */
-const RESOLVER_TYPE = 'graphql:resolver_type';
-const RESOLVE_FIELD = 'graphql:resolve_property';
-/** The parent, the arguments, the context and the info; a reference has no arguments. */
-const ALL_ARGS = 4;
+/** The metadata of `@Query`, `@Mutation`, `@Subscription`, `@ResolveField` and `@ResolveReference`. */
+const HANDLER_METADATA = [
+  'graphql:resolver_type',
+  'graphql:resolve_property',
+  'graphql:resolve_reference',
+];
 
 /** A refusal as GraphQL tells errors: with `extensions`. */
 class GraphqlRefusal extends HttpException {
@@ -55,15 +61,34 @@ class GraphqlRefusal extends HttpException {
 /** Fields of GraphQL operations, by Apollo or Mercurius. */
 @Injectable()
 export class GraphqlTransport implements Transport {
-  readonly #bills = new WeakMap<object, OperationBill>();
+  readonly #plans: PlanBook;
+  readonly #schemas = new WeakMap<Schema, SchemaFields>();
+  /** What operations have paid, by what is made anew for each execution. */
+  readonly #bySelection = new WeakMap<object, SelectionBill>();
+  readonly #byOperation = new WeakMap<object, OperationBill>();
 
   constructor(
     private readonly headers: GraphqlHeaders,
+    private readonly limited: LimitedFields,
+    private readonly enhancers: FieldEnhancers,
+    registry: PlanRegistry,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
-  ) {}
+  ) {
+    this.#plans = new PlanBook(registry);
+  }
+
+  get warning(): string | undefined {
+    return this.enhancers.warning;
+  }
 
   handles(_controller: Type, handler: Function): boolean {
-    return [RESOLVER_TYPE, RESOLVE_FIELD].some((one) => Reflect.hasMetadata(one, handler));
+    return HANDLER_METADATA.some((one) => Reflect.hasMetadata(one, handler));
+  }
+
+  add(controller: Type, handler: Function, chains: HandlerChains): boolean {
+    const isReached = this.enhancers.reach(controller, handler, chains);
+    if (isReached) this.limited.add(controller, handler, chains);
+    return isReached;
   }
 
   handlerNameOf(): string {
@@ -81,11 +106,30 @@ export class GraphqlTransport implements Transport {
     return { ip, socket, headers, user: graphql.user };
   }
 
-  billOf(context: ExecutionContext): OperationBill | undefined {
-    if (this.options.graphql.countBy === 'field') return undefined;
-    const operation = partsOf(context).info?.variableValues ?? context.getArgs();
-    const bill = this.#bills.get(operation) ?? new OperationBill();
-    this.#bills.set(operation, bill);
+  /** A reference of a federation is charged for each run: every one of them is named by the caller. */
+  settle(run: Run, till: Till): Promise<Lease | undefined> {
+    const { info } = resolverArgs(run.context);
+    const { countBy = 'selection' } = this.options.graphql;
+    if (!info || countBy === 'execution' || countBy === 'field') return payNow(run, till);
+    return countBy === 'selection'
+      ? this.#selectionBillOf(info).settle(run, info, till)
+      : this.#settleOnce(run, info, till);
+  }
+
+  async #settleOnce(run: Run, info: GraphqlInfo, till: Till): Promise<Lease | undefined> {
+    const charges = await till.price(run.handler[run.phase], run.context);
+    const bill = this.#byOperation.get(info.variableValues) ?? new OperationBill();
+    this.#byOperation.set(info.variableValues, bill);
+    return bill.settle(charges, (owed) => till.acquire(owed));
+  }
+
+  #selectionBillOf({ variableValues, schema }: GraphqlInfo): SelectionBill {
+    const known = this.#bySelection.get(variableValues);
+    if (known) return known;
+    const fields = this.#schemas.get(schema) ?? new SchemaFields(schema, this.limited);
+    this.#schemas.set(schema, fields);
+    const bill = new SelectionBill(fields, this.#plans);
+    this.#bySelection.set(variableValues, bill);
     return bill;
   }
 
@@ -102,12 +146,8 @@ export class GraphqlTransport implements Transport {
 function partsOf(context: ExecutionContext): {
   readonly graphql: GraphqlContext;
   readonly request: GraphqlRequest;
-  readonly info: GraphqlInfo | undefined;
 } {
-  const args: unknown[] = context.getArgs();
-  const [given, info] = args.slice(args.length >= ALL_ARGS ? 2 : 1);
-  const graphql = (given ?? {}) as GraphqlContext;
+  const graphql = (resolverArgs(context).graphql ?? {}) as GraphqlContext;
   const found: GraphqlRequest = graphql.req ?? graphql.request ?? graphql.reply?.request ?? {};
-  const request = found.extra?.request ?? found;
-  return { graphql, request, info: info as GraphqlInfo | undefined };
+  return { graphql, request: found.extra?.request ?? found };
 }

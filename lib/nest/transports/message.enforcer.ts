@@ -7,6 +7,8 @@ import type { HandlerChains, HandlerChainsReader, ReadyChain } from '../handler-
 import { RateLimitExceededException } from '../rate-limit-exceeded.exception.js';
 import { RateLimitUnavailableException } from '../rate-limit-unavailable.exception.js';
 import { isRefusal } from './refusal.js';
+import type { Run, Till } from './till.js';
+import { payNow } from './till.js';
 import type { Transport } from './transport.js';
 import type { Transports } from './transports.js';
 
@@ -22,13 +24,6 @@ export interface MessageParts {
   acquire(charges: readonly Charge[]): Awaitable<Lease>;
 }
 
-/** One run of a handler, and whose chains were enforced in which phase of it. */
-interface Run {
-  readonly transport: Transport;
-  readonly context: ExecutionContext;
-  readonly chains: readonly ReadyChain[];
-}
-
 /** Enforces the chains of handlers that are reached by anything but HTTP. */
 export class MessageEnforcer {
   /** Nest makes one list of arguments for each run of a handler, and shows it to all enhancers. */
@@ -42,7 +37,7 @@ export class MessageEnforcer {
     if (!transport) return undefined;
     const chains = this.parts.chains.of(context);
     if (chains[phase].length === 0 || !this.#isFirst(context, phase, chains)) return undefined;
-    return this.#enforce({ transport, context, chains: chains[phase] });
+    return this.#enforce(transport, { context, phase, handler: chains });
   }
 
   /** Whether no other enforcement point has seen this run: global guards and those of handlers meet. */
@@ -54,23 +49,23 @@ export class MessageEnforcer {
     return true;
   }
 
-  async #enforce(run: Run): Promise<Lease | undefined> {
+  async #enforce(transport: Transport, run: Run): Promise<Lease | undefined> {
     try {
-      return await this.#decide(run);
+      return await this.#decide(transport, run);
     } catch (error) {
-      throw isRefusal(error) ? await run.transport.refuse(error) : error;
+      throw isRefusal(error) ? await transport.refuse(error) : error;
     }
   }
 
-  async #decide({ transport, context, chains }: Run): Promise<Lease | undefined> {
-    const request = transport.requestOf(context);
-    const charges = await this.parts.charges(chains, request, context);
-    if (charges.length === 0) return undefined;
-    const acquire = (owed: readonly Charge[]) => this.parts.acquire(owed);
-    const bill = transport.billOf?.(context);
-    const lease = await (bill ? bill.settle(charges, acquire) : acquire(charges));
+  async #decide(transport: Transport, run: Run): Promise<Lease | undefined> {
+    const request = transport.requestOf(run.context);
+    const till: Till = {
+      price: (chains, context) => this.parts.charges(chains, request, context),
+      acquire: (charges) => this.parts.acquire(charges),
+    };
+    const lease = await (transport.settle?.(run, till) ?? payNow(run, till));
     if (!lease) return undefined;
-    transport.tell?.(context, lease);
+    transport.tell?.(run.context, lease);
     if (!lease.allowed) throw refusalFor(lease);
     return lease.held ? lease : undefined;
   }

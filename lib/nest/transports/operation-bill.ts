@@ -3,8 +3,9 @@ import type { Lease } from '../../core/lease.js';
 import type { Charge } from '../charge.js';
 
 /**
- * What one operation has paid, when its fields are not charged one by one. Each limit is paid once,
- * at the price of the dearest field that asks for it: a cheap field first makes no dear one cheap.
+ * What several runs pay together: those of one operation, or of one selection below a list. Each limit
+ * is paid once, at the price of the dearest run that asks for it: a cheap one first makes no dear one
+ * cheap.
  */
 export class OperationBill {
   readonly #paid = new Map<string, number>();

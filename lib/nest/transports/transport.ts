@@ -1,8 +1,9 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { RequestSource } from '../../core/keys/key-resolver.js';
 import type { Lease } from '../../core/lease.js';
-import type { OperationBill } from './operation-bill.js';
+import type { HandlerChains } from '../handler-chains.js';
 import type { Refusal } from './refusal.js';
+import type { Run, Till } from './till.js';
 
 /**
  * A way to handlers other than HTTP: whose request it is there, what several handlers share, and what
@@ -19,8 +20,12 @@ export interface Transport {
   requestOf(context: ExecutionContext): RequestSource;
   /** What to throw so that the caller is told. */
   refuse(refusal: Refusal): Promise<Error>;
-  /** What was paid so far, where one request runs several handlers. */
-  billOf?(context: ExecutionContext): OperationBill | undefined;
+  /** Takes note of a limited handler. Returns whether Nest lets its chains be enforced. */
+  add?(controller: Type, handler: Function, chains: HandlerChains): boolean;
+  /** What to do about handlers that Nest does not let be limited; undefined when there are none. */
+  readonly warning?: string | undefined;
+  /** Pays what a run owes, where one request runs several handlers; undefined for nothing. */
+  settle?(run: Run, till: Till): Promise<Lease | undefined>;
   /** Tells the caller its limits, where there is a way to. */
   tell?(context: ExecutionContext, lease: Lease): void;
 }

@@ -32,6 +32,11 @@ export class Transports {
     return [...this.#byType.values()].find((one) => one.handles(controller, handler));
   }
 
+  /** What to do about handlers that Nest does not let be limited. */
+  warnings(): string[] {
+    return [...this.#byType.values()].flatMap(({ warning }) => warning ?? []);
+  }
+
   /** Once for each type, of which an application has a few. */
   #mention(type: string): void {
     if (this.#unknown.has(type)) return;

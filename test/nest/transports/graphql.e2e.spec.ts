@@ -136,8 +136,17 @@ describe.each(DRIVERS)('GraphQL by %s', (name, adapter: Adapter, driver) => {
     return (await app.provider(RateLimiter).peek(key, plan)).remainingTokens;
   }
 
-  it('charges an operation once, however many fields and aliases it has', async () => {
+  it('charges a field as often as the document selects it', async () => {
     const app = await start(limited('ten'));
+    const { data } = await ask(app, '{ hello again: hello goodbye hello }');
+    expect(data).toEqual({ hello: 'hello', again: 'hello', goodbye: 'goodbye' });
+    expect(await left(app, 'ten')).toBe(7);
+    await ask(app, 'mutation { one: rename two: rename }');
+    expect(await left(app, 'ten')).toBe(5);
+  });
+
+  it('charges an operation once, however many fields and aliases it has, where asked for', async () => {
+    const app = await start(limited('ten'), { graphql: { countBy: 'operation' } });
     const { data } = await ask(app, '{ hello again: hello goodbye }');
     expect(data).toEqual({ hello: 'hello', again: 'hello', goodbye: 'goodbye' });
     expect(await left(app, 'ten')).toBe(9);
@@ -151,14 +160,22 @@ describe.each(DRIVERS)('GraphQL by %s', (name, adapter: Adapter, driver) => {
     expect(await left(app, 'ten')).toBe(7);
   });
 
-  it('charges every field where that is asked for', async () => {
-    const app = await start(limited('ten'), { graphql: { countBy: 'field' } });
+  it.each(['execution', 'field'] as const)('charges every run by %s', async (countBy) => {
+    const app = await start(limited('ten'), { graphql: { countBy } });
     await ask(app, '{ hello again: hello goodbye }');
     expect(await left(app, 'ten')).toBe(7);
   });
 
-  it('charges what the dearest field costs, wherever it stands', async () => {
+  it('charges each selection what its arguments cost', async () => {
     const app = await start(SearchResolver);
+    await ask(app, '{ a: search(first: 1) b: search(first: 4) c: search(first: 3) }');
+    expect(await left(app, 'ten')).toBe(2);
+    expect((await ask(app, '{ a: search(first: 3) }')).errors).toHaveLength(1);
+    expect(await left(app, 'ten')).toBe(2);
+  });
+
+  it('charges an operation once what its dearest field costs, where asked for', async () => {
+    const app = await start(SearchResolver, { graphql: { countBy: 'operation' } });
     const cheapFirst = '{ a: search(first: 1) b: search(first: 4) c: search(first: 3) }';
     const { data } = await ask(app, cheapFirst);
     expect(data).toEqual({ a: 1, b: 4, c: 3 });
@@ -170,7 +187,7 @@ describe.each(DRIVERS)('GraphQL by %s', (name, adapter: Adapter, driver) => {
   it('refuses with an error that names the plan and the wait', async () => {
     const app = await start(limited('one'));
     await ask(app, '{ hello }');
-    const { data, errors } = await ask(app, '{ hello again: hello }');
+    const { data, errors } = await ask(app, '{ hello }');
     expect(data).toBeNull();
     expect(errors![0]).toMatchObject({
       message: 'Rate limit exceeded. Retry in 10 s.',
@@ -184,15 +201,14 @@ describe.each(DRIVERS)('GraphQL by %s', (name, adapter: Adapter, driver) => {
   it('tells limits on the response, where it can be reached', async () => {
     const app = await start(limited(['two', 'ten']));
     const { headers } = await ask(app, '{ hello goodbye }');
-    const shown = tellsHeaders ? '"two";r=1;t=10, "ten";r=9;t=10' : null;
+    const shown = tellsHeaders ? '"two";r=0;t=10, "ten";r=8;t=20' : null;
     expect(headers.get('RateLimit')).toBe(shown);
-    await ask(app, '{ hello }');
     const refused = await ask(app, '{ hello }');
     expect(refused.headers.get('Retry-After')).toBe(tellsHeaders ? '10' : null);
   });
 
-  it('tells each plan once when every field is charged', async () => {
-    const app = await start(limited('ten'), { graphql: { countBy: 'field' } });
+  it('tells each plan once when every run is charged', async () => {
+    const app = await start(limited('ten'), { graphql: { countBy: 'execution' } });
     const { headers } = await ask(app, '{ hello again: hello }');
     expect(headers.get('RateLimit')).toBe(tellsHeaders ? '"ten";r=8;t=20' : null);
   });
@@ -230,7 +246,7 @@ describe.each(DRIVERS)('GraphQL by %s', (name, adapter: Adapter, driver) => {
       expect.objectContaining({ data: { hello: 'hello' } }),
       expect.objectContaining({ data: { hello: 'hello', again: 'hello' } }),
     ]);
-    expect(await left(app, 'ten')).toBe(8);
+    expect(await left(app, 'ten')).toBe(7);
   });
 
   it('lends a slot to each field for as long as it runs', async () => {

@@ -1,65 +1,96 @@
 import 'reflect-metadata';
-import { afterEach, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import type { AddressInfo } from 'node:net';
-import { ApolloDriver } from '@nestjs/apollo';
-import { GraphQLModule, Query, Resolver, Subscription } from '@nestjs/graphql';
+import { Field, ObjectType, Query, ResolveField, Resolver, Subscription } from '@nestjs/graphql';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
-import { RateLimit, RateLimiter, RateLimitModule } from '../../../lib/index.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { closeApps, startApp } from '../../support/http-app.js';
+import { RateLimit } from '../../../lib/index.js';
+import type { GraphqlApp, GraphqlServer } from '../../support/graphql-app.js';
+import { GRAPHQL_SERVERS, startGraphql } from '../../support/graphql-app.js';
+import { closeApps } from '../../support/http-app.js';
 
-@Resolver()
+@ObjectType()
+class Tick {
+  @Field()
+  name!: string;
+}
+
+@Resolver(() => Tick)
 class TickResolver {
   @Query(() => String)
   hello(): string {
     return 'hello';
   }
 
-  @Subscription(() => String)
+  @Subscription(() => Tick)
   @RateLimit('two')
-  async *ticks(): AsyncGenerator<{ ticks: string }> {
+  async *ticks(): AsyncGenerator<{ ticks: Tick }> {
     await Promise.resolve();
-    for (const ticks of ['one', 'two', 'three']) yield { ticks };
+    for (const name of ['one', 'two', 'three']) yield { ticks: { name } };
+  }
+
+  @ResolveField(() => String, { nullable: true })
+  @RateLimit('ten')
+  picture(): string {
+    return 'picture';
   }
 }
 
-afterEach(closeApps);
+/** How each server is told to take subscriptions, with the request in their context. */
+function optionsFor({ name }: GraphqlServer): object {
+  return name.startsWith('Apollo')
+    ? { subscriptions: { 'graphql-ws': true } }
+    : {
+        subscription: {
+          context: (_socket: unknown, request: object) => ({ request }),
+          fullWsTransport: true,
+        },
+      };
+}
 
-it('a GraphQL subscription is charged when it begins, not for what it tells', async () => {
-  const app = await startApp('express', {
-    imports: [
-      RateLimitModule.forRoot({
-        plans: { two: { capacity: 2, tokensPerSecond: 0.1 } },
-        clock: new FakeClock(),
-      }),
-      GraphQLModule.forRoot({
-        driver: ApolloDriver,
-        autoSchemaFile: true,
-        graphiql: false,
-        subscriptions: { 'graphql-ws': true },
-      }),
-    ],
-    providers: [TickResolver],
-  });
-  const { port } = (app.app.getHttpServer() as { address(): AddressInfo }).address();
+function start(server: GraphqlServer): Promise<GraphqlApp> {
+  const plans = {
+    two: { capacity: 2, tokensPerSecond: 0.1 },
+    ten: { capacity: 10, tokensPerSecond: 0.1 },
+  };
+  const enhancers = { fieldResolverEnhancers: ['guards', 'interceptors'] };
+  return startGraphql(server, [TickResolver], { plans }, { ...enhancers, ...optionsFor(server) });
+}
+
+/** What a subscription tells until it ends. */
+async function hear({ http }: GraphqlApp, query: string): Promise<unknown[]> {
+  const { port } = (http.app.getHttpServer() as { address(): AddressInfo }).address();
   const client = createClient({
     url: `ws://127.0.0.1:${port}/graphql`,
     webSocketImpl: WebSocket,
     retryAttempts: 0,
   });
-  const heard = async () => {
-    const told: unknown[] = [];
-    for await (const one of client.iterate({ query: 'subscription { ticks }' })) told.push(one);
-    return told;
-  };
-  const three = ['one', 'two', 'three'].map((ticks) => ({ data: { ticks } }));
-  expect(await heard()).toEqual(three);
-  const limiter = app.provider(RateLimiter);
-  expect((await limiter.peek('ip:127.0.0.1', 'two')).remainingTokens).toBe(1);
-  expect(await heard()).toEqual(three);
-  expect(JSON.stringify(await heard().catch((errors: unknown) => errors))).toContain(
-    '"code":"RATE_LIMITED"',
-  );
-  await client.dispose();
+  const told: unknown[] = [];
+  try {
+    for await (const { data, errors } of client.iterate({ query })) told.push(errors ?? data);
+  } finally {
+    await client.dispose();
+  }
+  return told;
+}
+
+afterEach(closeApps);
+
+describe.each(GRAPHQL_SERVERS)('a subscription by $name', (server) => {
+  it('is charged when it begins, not for what it tells', async () => {
+    const app = await start(server);
+    const query = 'subscription { ticks { name } }';
+    const three = ['one', 'two', 'three'].map((name) => ({ ticks: { name } }));
+    expect(await hear(app, query)).toEqual(three);
+    expect(await app.left('two')).toBe(1);
+    expect(await hear(app, query)).toEqual(three);
+    const refusal = await hear(app, query).catch((errors: unknown) => errors);
+    expect(JSON.stringify(refusal)).toContain('"code":"RATE_LIMITED"');
+  });
+
+  it('is charged for limited fields below it whenever it tells something', async () => {
+    const app = await start(server);
+    await hear(app, 'subscription { ticks { picture again: picture } }');
+    expect([await app.left('two'), await app.left('ten')]).toEqual([1, 4]);
+  });
 });
