@@ -56,12 +56,20 @@ export type {
 } from './core/plan.js';
 
 // Keys
+export { FieldKeyResolver } from './core/keys/field-key-resolver.js';
+export type { FieldPlace } from './core/keys/field-key-resolver.js';
 export { HeaderKeyResolver } from './core/keys/header-key-resolver.js';
 export { PrincipalKeyResolver } from './core/keys/principal-key-resolver.js';
 export { IpKeyResolver } from './core/keys/ip-key-resolver.js';
 export { FirstOfKeyResolver } from './core/keys/first-of-key-resolver.js';
 export { normalizeAddress } from './core/keys/address.js';
-export type { KeyResolver, KeyValue, Phase, RequestSource } from './core/keys/key-resolver.js';
+export type {
+  KeyResolver,
+  KeyValue,
+  Phase,
+  RequestPart,
+  RequestSource,
+} from './core/keys/key-resolver.js';
 export type { KeyFunction, KeySource } from './core/keys/key-resolvers.js';
 
 // Calls to others

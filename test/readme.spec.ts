@@ -162,8 +162,13 @@ describe('the README', () => {
     expect(await statuses('ada@example.com', 'open sesame', 2)).toEqual([201, 201]);
     const refused = [401, 401, 401, 401, 401, 429];
     expect(await statuses('ada@example.com', 'guess', 6)).toEqual(refused);
-    expect(await statuses('Ada@Example.com', 'guess', 1)).toEqual([429]);
+    expect(await statuses(' Ada@Example.com', 'guess', 1)).toEqual([429]);
     expect(await statuses('bob@example.com', 'guess', 1)).toEqual([401]);
+    const without: number[] = [];
+    for (let i = 0; i < 7; i++) without.push((await post(app, '/login', { i })).status);
+    expect(without).toEqual([...refused, 429]);
+    const bare = await fetch(`${await app.getUrl()}/login`, { method: 'POST' });
+    expect(bare.status).toBe(429);
     await app.close();
   });
 

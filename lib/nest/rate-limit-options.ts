@@ -104,7 +104,7 @@ export interface RateLimitOptions {
    */
   readonly ipv6PrefixBits?: number;
   /**
-   * Keys the hash that stands for the value of a header, so that it cannot be guessed.
+   * Keys the hash that stands for the value of a header or field, so that it cannot be guessed.
    * @default none
    */
   readonly keySecret?: string;

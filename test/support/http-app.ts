@@ -20,6 +20,8 @@ export interface RequestOptions {
   /** The client's address: any of 127.0.0.0/8. */
   readonly from?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as it is. */
+  readonly body?: string;
 }
 
 /** A response that was read to its end. */
@@ -70,7 +72,7 @@ export class Exchange {
   readonly #request: ClientRequest;
   readonly #response: Promise<IncomingMessage>;
 
-  constructor(port: number, path: string, { method, from, headers }: RequestOptions = {}) {
+  constructor(port: number, path: string, { method, from, headers, body }: RequestOptions = {}) {
     this.#request = httpRequest({
       host: '127.0.0.1',
       port,
@@ -87,7 +89,7 @@ export class Exchange {
     });
     // Whoever aborts does not wait for the answer.
     this.#response.catch(() => {});
-    this.#request.end();
+    this.#request.end(body);
   }
 
   /** The status, once the head of the response has come. */

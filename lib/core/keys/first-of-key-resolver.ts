@@ -1,16 +1,18 @@
 import type { Awaitable } from '../awaitable.js';
 import { isPending } from '../awaitable.js';
-import type { KeyResolver, Phase, RequestSource } from './key-resolver.js';
+import type { KeyResolver, Phase, RequestPart, RequestSource } from './key-resolver.js';
 import { resolveKey } from './key-resolver.js';
 
 /** Asks one resolver after another and takes the first answer. */
 export class FirstOfKeyResolver implements KeyResolver {
   readonly prefix = '';
   readonly phase: Phase;
+  readonly reads: readonly RequestPart[];
 
   constructor(private readonly resolvers: readonly KeyResolver[]) {
     const late = resolvers.some(({ phase }) => phase === 'interceptor');
     this.phase = late ? 'interceptor' : 'guard';
+    this.reads = resolvers.flatMap(({ reads }) => reads ?? []);
   }
 
   resolve(request: RequestSource, context?: unknown): Awaitable<string | undefined> {

@@ -1,10 +1,8 @@
-import { createHmac, hash } from 'node:crypto';
 import { InvalidOptionError } from '../errors.js';
+import { digestOf } from './digest.js';
 import type { KeyResolver, RequestSource } from './key-resolver.js';
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
-/** 22 characters of base64url are 132 bits: no two values meet. */
-const DIGEST_LENGTH = 22;
 
 /**
  * Counts by the value of a header, such as an API key. Values are taken for secrets: only their
@@ -14,6 +12,7 @@ const DIGEST_LENGTH = 22;
 export class HeaderKeyResolver implements KeyResolver {
   readonly prefix: string;
   readonly phase = 'guard';
+  readonly reads = ['headers'] as const;
   readonly #header: string;
 
   /** With a `secret` the hash is keyed, so that values that can be guessed stay hidden as well. */
@@ -36,12 +35,6 @@ export class HeaderKeyResolver implements KeyResolver {
     const value = headers?.[this.#header];
     const text = Array.isArray(value) ? value.join(', ') : value;
     if (text === undefined || text.trim() === '') return undefined;
-    return this.#digest(text).slice(0, DIGEST_LENGTH);
-  }
-
-  #digest(text: string): string {
-    return this.secret === undefined
-      ? hash('sha256', text, 'base64url')
-      : createHmac('sha256', this.secret).update(text).digest('base64url');
+    return digestOf(text, this.secret);
   }
 }

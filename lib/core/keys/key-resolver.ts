@@ -15,7 +15,16 @@ export interface RequestSource {
   readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined;
   /** Who was authenticated. */
   readonly user?: unknown;
+  /** The parsed body, or the payload of a message. */
+  readonly body?: unknown;
+  /** The parameters of the query string. */
+  readonly query?: unknown;
+  /** The parameters of the route. */
+  readonly params?: unknown;
 }
+
+/** A part of a request that a resolver reads. */
+export type RequestPart = 'address' | 'headers' | 'user' | 'body' | 'query' | 'param';
 
 /** What a resolver may find. Null, undefined, blank text and anything that has no text is nothing. */
 export type KeyValue = string | number | bigint | object | null | undefined;
@@ -29,6 +38,11 @@ export interface KeyResolver {
   readonly prefix: string;
   /** Since when it can be known: `guard` on arrival, `interceptor` once the guards have run. */
   readonly phase: Phase;
+  /**
+   * The parts of the request that it reads, if it tells: a key that cannot be found is then told at
+   * start. An empty list is a resolver that counts everybody together.
+   */
+  readonly reads?: readonly RequestPart[] | undefined;
   /** What the request says, or nothing. */
   resolve(request: RequestSource, context?: unknown): Awaitable<KeyValue>;
 }

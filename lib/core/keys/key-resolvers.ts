@@ -1,5 +1,6 @@
 import type { Awaitable } from '../awaitable.js';
 import { InvalidOptionError, listKnown, quote, RateLimitError } from '../errors.js';
+import { FieldKeyResolver, isFieldPlace } from './field-key-resolver.js';
 import { FirstOfKeyResolver } from './first-of-key-resolver.js';
 import { HeaderKeyResolver } from './header-key-resolver.js';
 import { IpKeyResolver } from './ip-key-resolver.js';
@@ -11,7 +12,8 @@ import { PrincipalKeyResolver } from './principal-key-resolver.js';
 export type KeyFunction = (request: any, context: any) => Awaitable<KeyValue>;
 
 /**
- * Whom to count: `'ip'`, `'principal'`, `'principal:email'`, `'header:x-api-key'`, `'all'` (one
+ * Whom to count: `'ip'`, `'header:x-api-key'`, a field such as `'body:email'`, `'query:token'` or
+ * `'param:id'` (`'body:email:lower'` ignores case), `'principal'`, `'principal:email'`, `'all'` (one
  * bucket for everybody), a name from `keyResolvers`, a function of the request, or a list of these
  * of which the first that finds something counts.
  */
@@ -25,11 +27,29 @@ export interface KeyResolversOptions {
 }
 
 const BUILT_IN = ['ip', 'principal', 'all'] as const;
-const RESERVED = new Set<string>([...BUILT_IN, 'header', 'function', 'route', 'sha256']);
+const RESERVED = new Set<string>([
+  ...BUILT_IN,
+  'header',
+  'body',
+  'query',
+  'param',
+  'function',
+  'route',
+  'sha256',
+]);
+const WITH_ARGUMENT = [
+  'principal:<property>',
+  'header:<name>',
+  'body:<field>',
+  'query:<field>',
+  'param:<field>',
+] as const;
+/** Names whose keys are known on arrival. */
+const ON_ARRIVAL = /^(?:ip|all|(?:header|body|query|param):.*)$/s;
 const RESOLVER_NAME = /^[A-Za-z][\w-]{0,63}$/;
 
 /** One bucket for everybody, under the key that code would use for it. */
-const EVERYBODY: KeyResolver = { prefix: '', phase: 'guard', resolve: () => 'all' };
+const EVERYBODY: KeyResolver = { prefix: '', phase: 'guard', reads: [], resolve: () => 'all' };
 
 /** Turns what users write as `key` into resolvers. */
 export class KeyResolvers {
@@ -66,9 +86,12 @@ export class KeyResolvers {
     if (name === 'all') return EVERYBODY;
     if (kind === 'principal' && argument !== '') return new PrincipalKeyResolver(argument);
     if (kind === 'header' && argument) return new HeaderKeyResolver(argument, this.#keySecret);
+    if (isFieldPlace(kind) && argument) {
+      return new FieldKeyResolver(kind, argument, this.#keySecret);
+    }
     const registered = this.#registered.get(name);
     if (registered) return registered;
-    const known = [...BUILT_IN, 'header:<name>', ...this.#registered.keys()];
+    const known = [...BUILT_IN, ...WITH_ARGUMENT, ...this.#registered.keys()];
     throw new RateLimitError(
       'UNKNOWN_KEY_RESOLVER',
       `Unknown key resolver ${quote(name)}. ${listKnown('key resolvers', known)}`,
@@ -78,11 +101,7 @@ export class KeyResolvers {
 
 /** Since when a source can be known, as far as it can be told without the registered names. */
 export function phaseOf(source: KeySource): Phase {
-  if (typeof source === 'string') {
-    return source === 'ip' || source === 'all' || source.startsWith('header:')
-      ? 'guard'
-      : 'interceptor';
-  }
+  if (typeof source === 'string') return ON_ARRIVAL.test(source) ? 'guard' : 'interceptor';
   if (typeof source === 'function') return 'interceptor';
   if (isSourceList(source)) {
     return source.some((one) => phaseOf(one) === 'interceptor') ? 'interceptor' : 'guard';
@@ -102,6 +121,7 @@ function renamed(name: string, resolver: KeyResolver): KeyResolver {
   return {
     prefix: name,
     phase: resolver.phase,
+    reads: resolver.reads,
     resolve: (request: RequestSource, context?: unknown) => resolver.resolve(request, context),
   };
 }

@@ -9,6 +9,7 @@ const USUAL_PROPERTIES = ['id', 'sub', 'name'] as const;
 export class PrincipalKeyResolver implements KeyResolver {
   readonly prefix: string;
   readonly phase = 'interceptor';
+  readonly reads = ['user'] as const;
   readonly #properties: readonly string[];
 
   constructor(property?: string) {

@@ -38,6 +38,19 @@ describe('a source of keys', () => {
     expect(keyOf('header:x-other')).toBeUndefined();
   });
 
+  it('may be a field of the body, the query or the route', () => {
+    const request = { body: { email: 'Ada' }, query: { token: 't' }, params: { id: 7 } };
+    expect(keyOf('body:email', {}, request)).toMatch(/^body:email:[\w-]{22}$/);
+    expect(keyOf('query:token', {}, request)).toMatch(/^query:token:[\w-]{22}$/);
+    expect(keyOf('param:id', {}, request)).toMatch(/^param:id:[\w-]{22}$/);
+    expect(keyOf('body:other', {}, request)).toBeUndefined();
+    const lower = { body: { email: ' ada' } };
+    expect(keyOf('body:email:lower', {}, request)).toBe(keyOf('body:email:lower', {}, lower));
+    expect(keyOf('body:email', {}, request)).not.toBe(
+      keyOf('body:email', { keySecret: 'pepper' }, request),
+    );
+  });
+
   it('may be a function of the request and the context', () => {
     const source = (request: typeof REQUEST, context: string) => `${request.tenant}/${context}`;
     expect(keyOf(source)).toBe('function.source:acme/context');
@@ -83,6 +96,12 @@ describe('a source of keys', () => {
     'all:x',
     'header',
     'header:',
+    'body',
+    'body:',
+    'query',
+    'param:',
+    'params:id',
+    'Body:email',
     'principal:',
     'function',
     '',
@@ -95,7 +114,8 @@ describe('a source of keys', () => {
       new RateLimitError(
         'UNKNOWN_KEY_RESOLVER',
         `Unknown key resolver "${name}". Known key resolvers: ` +
-          '"ip", "principal", "all", "header:<name>", "tenant", "org".',
+          '"ip", "principal", "all", "principal:<property>", "header:<name>", "body:<field>", ' +
+          '"query:<field>", "param:<field>", "tenant", "org".',
       ),
     );
   });
@@ -104,8 +124,9 @@ describe('a source of keys', () => {
     expect(() => keyOf(['ip', 'plain'])).toThrow('Unknown key resolver "plain".');
   });
 
-  it('is refused when the header cannot be one', () => {
+  it('is refused when the header or field cannot be one', () => {
     expect(() => keyOf('header:x api key')).toThrow(InvalidOptionError);
+    expect(() => keyOf('body:email:upper')).toThrow(InvalidOptionError);
   });
 });
 
@@ -145,6 +166,9 @@ describe('a registered name', () => {
     'principal',
     'all',
     'header',
+    'body',
+    'query',
+    'param',
     'function',
     'route',
     'sha256',
@@ -161,7 +185,7 @@ describe('a registered name', () => {
       new InvalidOptionError(
         'keyResolvers',
         'named by letters, digits, "_" or "-", and not ' +
-          'ip, principal, all, header, function, route, sha256',
+          'ip, principal, all, header, body, query, param, function, route, sha256',
         name,
       ),
     );
@@ -170,7 +194,17 @@ describe('a registered name', () => {
 
 describe('the phase', () => {
   const late: KeyResolver = { ...custom, phase: 'interceptor' };
-  const early: readonly KeySource[] = ['ip', 'all', 'header:x-api-key', custom, ['ip', custom]];
+  const early: readonly KeySource[] = [
+    'ip',
+    'all',
+    'header:x-api-key',
+    'body:email:lower',
+    'query:token',
+    'param:id',
+    custom,
+    ['ip', custom],
+    ['body:email', 'ip'],
+  ];
   const afterGuards: readonly KeySource[] = [
     'principal',
     'principal:email',
@@ -196,6 +230,15 @@ describe('the phase', () => {
     const resolvers = new KeyResolvers({ keyResolvers: { early: 'ip', late: () => 'x' } });
     expect(resolvers.from('early').phase).toBe('guard');
     expect(resolvers.from('late').phase).toBe('interceptor');
+  });
+
+  it('of a registered name goes with what is read', () => {
+    const keyResolvers = { account: ['body:email', 'ip'], user: 'principal', everybody: 'all' };
+    const resolvers = new KeyResolvers({ keyResolvers });
+    expect(resolvers.from('account').reads).toEqual(['body', 'address']);
+    expect(resolvers.from('user').reads).toEqual(['user']);
+    expect(resolvers.from('everybody').reads).toEqual([]);
+    expect(resolvers.from(() => 'x').reads).toBeUndefined();
   });
 
   it('of a registered name is taken to be the later one while nothing else is known', () => {
