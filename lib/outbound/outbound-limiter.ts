@@ -124,10 +124,12 @@ export class OutboundLimiter {
 
   /**
    * `fetch` that waits for its turn first, and tells the throttler what came of it. The body is left
-   * for you to read.
+   * for you to read: a slot of `maxConcurrent` is held until it was received, failed or cancelled.
+   * Each redirect is a call to its own domain, which waits for its turn there.
    */
   fetch(input: string | URL | Request, init: RequestInit & WaitOptions = {}): Promise<Response> {
-    return this.parts.fetch.fetch(this, input, init);
+    const { timeoutMs = this.parts.timeoutMs } = init;
+    return this.parts.fetch.fetch(this, input, { ...init, timeoutMs });
   }
 
   /** The stats of a domain that was called. */

@@ -20,6 +20,11 @@ export class Permit implements AsyncDisposable {
     this.isProbe = probeUntilUs !== undefined;
   }
 
+  /** Whether a slot of `maxConcurrent` is held until it is released. */
+  get holdsSlot(): boolean {
+    return this.lease !== undefined;
+  }
+
   /** Lets the next one go where only so many may be under way at once. Safe to call twice. */
   async release(): Promise<void> {
     await this.lease?.release();
