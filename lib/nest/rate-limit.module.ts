@@ -169,15 +169,20 @@ export class RateLimitModule
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
     private readonly modules: ModulesContainer,
+    private readonly explorer: RateLimitExplorer,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     super();
   }
 
-  /** Runs before the routes are made, which is when Nest takes down the order of the guards. */
-  configure(consumer: MiddlewareConsumer): void {
+  /** Runs before the routes are made, which is when Nest reads their guards and interceptors. */
+  async configure(consumer: MiddlewareConsumer): Promise<void> {
     this.guard.goFirst();
-    if (!this.options.gateway) return;
+    if (this.options.gateway) this.#limitGateway(consumer);
+    await this.explorer.watchSlots();
+  }
+
+  #limitGateway(consumer: MiddlewareConsumer): void {
     const outside = pathsOutsideGateway(this.modules);
     consumer
       .apply(GatewayMiddleware)
