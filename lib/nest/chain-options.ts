@@ -76,6 +76,15 @@ export function toLinks(plans: PlanLinks): readonly PlanLink[] {
 }
 
 /**
+ * Whether a chain may lend slots, as far as its own options tell: a rate such as `'100/minute'` never
+ * does, a name may stand for any kind of plan.
+ */
+export function mayLend(chain: ChainOptions): boolean {
+  const links = linksOf((chain as ChainOptions | null)?.plan);
+  return links === undefined || links.some((link) => !isRate(link));
+}
+
+/**
  * Whether a chain can only be decided once the guards have run, as far as its own options tell, or
  * wants to know what the handler throws. A name from `keyResolvers` may turn out to be known on
  * arrival.
@@ -88,4 +97,10 @@ export function mayNeedInterceptor(chain: ChainOptions): boolean {
   if (typeof plan === 'function' || typeof tokens === 'function') return true;
   const own = (linksOf(plan) ?? []).map((link) => (typeof link === 'string' ? 'ip' : link?.key));
   return [key, ...own].some((source) => source !== undefined && phaseOf(source) === 'interceptor');
+}
+
+/** Names start with a letter, rates with a number. */
+function isRate(link: PlanLink): boolean {
+  const plan: unknown = typeof link === 'string' ? link : link?.plan;
+  return typeof plan === 'string' && /^\d/.test(plan);
 }

@@ -17,6 +17,9 @@ export const DIAGNOSES = {
   SEVERAL_PROCESSES:
     'This is one of several processes (PM2 or node:cluster), and each counts alone: together they let ' +
     "pass a multiple of every limit. Share the limits: RateLimitModule.forRoot({ redis: 'redis://…' }).",
+  SLOT_ENDS_EARLY:
+    'Its plan became one that lends slots while the application runs, so that a client that hangs up ' +
+    "gives its slot back while the handler still works. Restart the application, or write phase: 'interceptor'.",
 } as const;
 
 /** What looks wrong, as a word. */

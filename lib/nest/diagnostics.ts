@@ -10,6 +10,8 @@ import type { CheckedOptions } from './rate-limit-options.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
 import { trustedProxies } from './trusted-proxies.js';
 
+/** Things that are remembered as told, so that none is told twice. */
+const MAX_TOLD = 1_000;
 /** Requests that are looked at: a proxy that has not shown by then is not there. */
 const MAX_LOOKS = 10_000;
 
@@ -17,7 +19,7 @@ const MAX_LOOKS = 10_000;
 @Injectable()
 export class Diagnostics implements OnApplicationBootstrap {
   readonly #logger = new Logger('RateLimit');
-  readonly #told = new Set<DiagnosisCode>();
+  readonly #told = new Set<string>();
   readonly #clients = new ForwardedClients();
   #looks = 0;
   #isWatching: boolean;
@@ -79,10 +81,16 @@ export class Diagnostics implements OnApplicationBootstrap {
     return httpAdapter && trustedProxies(httpAdapter);
   }
 
-  #tell(code: DiagnosisCode): void {
-    if (this.#told.has(code)) return;
-    this.#told.add(code);
-    this.#logger.warn(`${code}: ${DIAGNOSES[code]} (diagnostics: false silences this.)`);
+  /** Warns of something in one place, such as a handler: once for each. */
+  warn(code: DiagnosisCode, place: string): void {
+    if (this.options.diagnostics) this.#tell(code, `${place}. `);
+  }
+
+  #tell(code: DiagnosisCode, place = ''): void {
+    const told = code + place;
+    if (this.#told.has(told) || this.#told.size >= MAX_TOLD) return;
+    this.#told.add(told);
+    this.#logger.warn(`${code}: ${place}${DIAGNOSES[code]} (diagnostics: false silences this.)`);
   }
 }
 

@@ -9,8 +9,8 @@ import {
 import type { KeyResolver, Phase } from '../core/keys/key-resolver.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import type { ChainOptions, PlanLink, RefundCondition, RequestFunction } from './chain-options.js';
-import { linksOf } from './chain-options.js';
-import { CHAINS_METADATA, SKIP_METADATA } from './metadata.js';
+import { linksOf, mayNeedInterceptor } from './chain-options.js';
+import { CHAINS_METADATA, SKIP_METADATA, SLOT_WATCH_METADATA } from './metadata.js';
 import type { MissingKeyPolicy } from './rate-limit-options.js';
 import { isMissingKeyPolicy } from './rate-limit-options.js';
 import { HeaderMemo } from './rate-limit-headers.js';
@@ -47,6 +47,10 @@ export interface HandlerChains {
   readonly interceptor: readonly ReadyChain[];
   /** Whether how a request ends may give it its tokens back. */
   readonly refunds: boolean;
+  /** Whether an interceptor sees the handler end, so that slots of the guard can wait for that. */
+  readonly seesHandlerEnd: boolean;
+  /** What warnings call the handler: `CatsController.find`. */
+  readonly name: string;
   /** What its last caller was told. */
   readonly headers: HeaderMemo;
 }
@@ -67,6 +71,8 @@ const NONE: HandlerChains = {
   guard: [],
   interceptor: [],
   refunds: false,
+  seesHandlerEnd: false,
+  name: '',
   headers: new HeaderMemo(),
 };
 
@@ -90,9 +96,8 @@ export class HandlerChainsReader {
 
   /** Reads and checks the chains of a handler. */
   read(controller: Type, handler: Function): HandlerChains {
-    const chains = isSkipped(controller, handler)
-      ? []
-      : mergedChains(controller, handler).map((chain) => this.#ready(chain, controller, handler));
+    const merged = isSkipped(controller, handler) ? [] : mergedChains(controller, handler);
+    const chains = merged.map((chain) => this.#ready(chain, controller, handler));
     const read: HandlerChains =
       chains.length === 0
         ? NONE
@@ -100,6 +105,8 @@ export class HandlerChainsReader {
             guard: chains.filter(({ phase }) => phase === 'guard'),
             interceptor: chains.filter(({ phase }) => phase === 'interceptor'),
             refunds: chains.some(({ refundOn }) => refundOn !== undefined),
+            seesHandlerEnd: isWatched(controller, handler),
+            name: `${controller.name}.${handler.name}`,
             headers: new HeaderMemo(),
           };
     this.#remember(controller, handler, read);
@@ -179,6 +186,15 @@ export function isLimited(controller: Type, handler: Function): boolean {
 export function locate(error: RateLimitError, controller: Type, handler: Function): RateLimitError {
   const place = `@RateLimit on ${controller.name}.${handler.name}`;
   return new RateLimitError(error.code, `${place}: ${error.message}`);
+}
+
+/** Whether an interceptor is attached: the watch of slots, or that of rate limits by a decorator. */
+function isWatched(controller: Type, handler: Function): boolean {
+  if (Reflect.hasMetadata(SLOT_WATCH_METADATA, handler)) return true;
+  return [controller, handler].some((one) => {
+    const chains = (Reflect.getMetadata(CHAINS_METADATA, one) ?? []) as ChainOptions[];
+    return chains.some(mayNeedInterceptor);
+  });
 }
 
 /** The first decorator of the method is laid over the first of the class, and so on. */

@@ -4,3 +4,5 @@ export const CHAINS_METADATA = 'nestjs-floodgate:chains';
 export const SKIP_METADATA = 'nestjs-floodgate:skip';
 /** Whether a method is a `handleConnection` whose connections are limited. */
 export const CONNECTION_METADATA = 'nestjs-floodgate:connection';
+/** On handlers whose slots an interceptor watches. */
+export const SLOT_WATCH_METADATA = 'nestjs-floodgate:slot-watch';

@@ -21,14 +21,16 @@ import type { SetHeader } from './rate-limit-headers.js';
 import { writeHeaders } from './rate-limit-headers.js';
 import type { CheckedOptions } from './rate-limit-options.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
-import { releaseWhenDone } from './release-when-done.js';
 import type { LimitedRequest, RequestState } from './request-state.js';
 import { stateOf } from './request-state.js';
+import { SlotHold } from './slots/slot-hold.js';
 import { MessageEnforcer } from './transports/message.enforcer.js';
 import { Transports } from './transports/transports.js';
+import { whenDone } from './when-done.js';
 
 /** What is being enforced. */
 interface Enforcement {
+  readonly phase: Phase;
   readonly references: readonly ChargedReference[];
   readonly state: RequestState;
   readonly chains: HandlerChains;
@@ -81,8 +83,8 @@ export class RateLimitEnforcer {
     state[phase] = chains;
     const building = this.#references(chains[phase], request, context);
     return isPending(building)
-      ? building.then((references) => this.#decide({ references, state, chains, context }))
-      : this.#decide({ references: building, state, chains, context });
+      ? building.then((references) => this.#decide({ references, state, chains, context, phase }))
+      : this.#decide({ references: building, state, chains, context, phase });
   }
 
   #decide(enforcement: Enforcement): Awaitable<void> {
@@ -94,10 +96,11 @@ export class RateLimitEnforcer {
       : this.#answer(deciding, enforcement);
   }
 
-  #answer(lease: Lease, { references, state, chains, context }: Enforcement): void {
+  #answer(lease: Lease, enforcement: Enforcement): void {
+    const { references, state, chains, context } = enforcement;
     const response = context.getArgByIndex<unknown>(1);
     // First: whatever happens next, the slots come back.
-    if (lease.held) releaseWhenDone(lease, response);
+    if (lease.held) this.#hold(lease, enforcement, response);
     if (chains.refunds && lease.allowed) this.refunds.watch(lease, references, context);
     if (state.leases) state.leases.push(lease);
     else state.leases = [lease];
@@ -112,6 +115,17 @@ export class RateLimitEnforcer {
     const { problemDetails } = this.options;
     if (problemDetails && !told) set('Content-Type', 'application/problem+json');
     throw new RateLimitExceededException(lease, problemDetails);
+  }
+
+  /** Slots end with the response; a handler that begins before keeps them until it has settled. */
+  #hold(lease: Lease, { state, chains, phase }: Enforcement, response: unknown): void {
+    if (phase === 'guard' && !chains.seesHandlerEnd) {
+      this.diagnostics.warn('SLOT_ENDS_EARLY', chains.name);
+    }
+    const slots = new SlotHold(lease);
+    if (state.slots) state.slots.push(slots);
+    else state.slots = [slots];
+    whenDone(response, slots.wait());
   }
 
   /** The links of all chains together, so that they are decided as one. */

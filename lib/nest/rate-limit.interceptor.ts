@@ -1,13 +1,13 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { finalize, tap } from 'rxjs';
+import { tap } from 'rxjs';
 import { isPending } from '../core/awaitable.js';
-import type { Lease } from '../core/lease.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
-import { reportLostRelease } from './release-when-done.js';
 import type { LimitedRequest } from './request-state.js';
 import { knownState } from './request-state.js';
+import { limitedMessage } from './slots/limited-message.js';
+import { handleHolding } from './slots/slot-watch.js';
 
 /** Enforces what is known only once the guards have run, such as limits by principal. */
 @Injectable()
@@ -20,32 +20,21 @@ export class RateLimitInterceptor implements NestInterceptor {
     context: ExecutionContext,
     next: CallHandler,
   ): Observable<unknown> | Promise<Observable<unknown>> {
-    const enforcing = this.enforcer.enforce(context, 'interceptor');
+    const enforce = () => this.enforcer.enforce(context, 'interceptor');
+    if (context.getType() !== 'http') return limitedMessage(enforce, next);
+    const enforcing = enforce();
     return isPending(enforcing)
-      ? enforcing.then((lease) => handle(context, next, lease))
-      : handle(context, next, enforcing);
+      ? enforcing.then(() => handle(context, next))
+      : handle(context, next);
   }
 }
 
-function handle(
-  context: ExecutionContext,
-  next: CallHandler,
-  lease: Lease | void,
-): Observable<unknown> {
-  if (lease) return releasing(lease, next);
-  return context.getType() === 'http' ? watched(context, next) : next.handle();
-}
-
-/** A message ends with its handler. */
-function releasing(lease: Lease, next: CallHandler): Observable<unknown> {
-  return next.handle().pipe(finalize(() => void lease.release().catch(reportLostRelease)));
-}
-
-/** What the handler throws is taken down where somebody waits for the outcome of the request. */
-function watched(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+function handle(context: ExecutionContext, next: CallHandler): Observable<unknown> {
   const state = knownState(context.getArgByIndex<LimitedRequest>(0));
-  if (!state?.isWatched) return next.handle();
-  return next.handle().pipe(
+  const answer = state?.slots ? handleHolding(state.slots, next) : next.handle();
+  if (!state?.isWatched) return answer;
+  // What the handler throws is part of the outcome that `refundOn` is given.
+  return answer.pipe(
     tap({
       error: (error: unknown) => {
         state.error = error;

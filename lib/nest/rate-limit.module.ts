@@ -173,17 +173,20 @@ export class RateLimitModule
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
     private readonly skips: GatewaySkips,
+    private readonly explorer: RateLimitExplorer,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
     super();
   }
 
-  /** Runs before the routes are made, which is when Nest takes down the order of the guards. */
-  configure(consumer: MiddlewareConsumer): void {
+  /** Runs before the routes are made, which is when Nest reads their guards and interceptors. */
+  async configure(consumer: MiddlewareConsumer): Promise<void> {
     this.guard.goFirst();
-    if (!this.options.gateway) return;
-    this.skips.mark();
-    consumer.apply(GatewayMiddleware).forRoutes('{*path}');
+    if (this.options.gateway) {
+      this.skips.mark();
+      consumer.apply(GatewayMiddleware).forRoutes('{*path}');
+    }
+    await this.explorer.watchSlots();
   }
 
   /** Closes what the module opened: connections, files that are watched. */

@@ -1,7 +1,7 @@
 import { rawResponse } from './when-done.js';
 
 /** Nginx's word for a client that hung up before it was answered; never sent to anybody. */
-const CLIENT_CLOSED_REQUEST = 499;
+export const CLIENT_CLOSED_REQUEST = 499;
 
 /** How a request ended. */
 export interface RequestOutcome {

@@ -3,6 +3,7 @@ import type { Lease } from '../core/lease.js';
 import type { HandlerChains } from './handler-chains.js';
 import type { ToldHeaders } from './rate-limit-headers.js';
 import { newToldHeaders } from './rate-limit-headers.js';
+import type { SlotHold } from './slots/slot-hold.js';
 
 /** What is known of a request after the first enforcement point has seen it. */
 export interface RequestState extends ToldHeaders {
@@ -11,6 +12,8 @@ export interface RequestState extends ToldHeaders {
   interceptor: HandlerChains | undefined;
   /** What the request was charged so far. */
   leases: Lease[] | undefined;
+  /** The slots that it was lent; undefined when there are none. */
+  slots: SlotHold[] | undefined;
   /** Whether somebody wants to know how the request ends. */
   isWatched: boolean;
   /** What its handler threw, if it is watched. */
@@ -54,6 +57,7 @@ function newState({ policy, state } = newToldHeaders()): RequestState {
     guard: undefined,
     interceptor: undefined,
     leases: undefined,
+    slots: undefined,
     isWatched: false,
     error: undefined,
     policy,

@@ -258,11 +258,16 @@ describe.each(adapters)('slots on %s', (adapter) => {
       expect(await releasesInAll(app)).toBe(1);
     });
 
-    it('are given back when the client is gone', async () => {
+    it('are held until the handler of a client that is gone has ended', async () => {
       const app = await start(controller);
+      const closed = nextConnectionClosed(app);
       const held = app.open('/hold');
       await started.opened;
       held.abort();
+      await closed;
+      expect(await app.statuses(2, '/quick')).toEqual([429, 429]);
+      expect(store.releases).toBe(0);
+      goOn.open();
       await store.released(1);
       expect(await app.statuses(1, '/quick')).toEqual([200]);
       expect(await releasesInAll(app)).toBe(2);

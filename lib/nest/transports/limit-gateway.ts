@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { CONNECTION_METADATA } from '../metadata.js';
+import { takeOver } from '../take-over.js';
 import { ConnectionContext } from './connection-context.js';
 import { ConnectionLimiter, GatewayConnection } from './connection.limiter.js';
 
@@ -39,7 +40,7 @@ export function limitGateway(prototype: object, handleConnection: Function): Fun
     return admitted ? goOn() : undefined;
   };
   pairDisconnect(prototype, connections);
-  takingOver(handleConnection, limited);
+  takeOver(handleConnection, limited);
   Reflect.defineMetadata(CONNECTION_METADATA, true, limited);
   return limited;
 }
@@ -53,17 +54,8 @@ function pairDisconnect(prototype: Gateway, connections: WeakMap<object, Gateway
     return isStranger ? undefined : handleDisconnect?.apply(this, args);
   };
   Object.defineProperty(prototype, 'handleDisconnect', {
-    value: handleDisconnect ? takingOver(handleDisconnect, paired) : paired,
+    value: handleDisconnect ? takeOver(handleDisconnect, paired) : paired,
     configurable: true,
     writable: true,
   });
-}
-
-/** One function in the place of another, with its name and what decorators have said of it. */
-function takingOver(original: Function, replacement: Function): Function {
-  Object.defineProperty(replacement, 'name', { value: original.name });
-  for (const key of Reflect.getMetadataKeys(original)) {
-    Reflect.defineMetadata(key, Reflect.getMetadata(key, original), replacement);
-  }
-  return replacement;
 }
