@@ -5,7 +5,8 @@
   KEYS     one per limit; before them the gate that their chain passed, if ARGV[2] is not ''
   ARGV[1]  the time in microseconds, or '' to take the server's
   ARGV[2]  the plan of turns that a cancelled turn belongs to (see gate.lua), or ''
-  then for each limit: action, quota, a, b, tokens, due, lease id
+  then for each limit: action, quota, a, b, tokens, when they were spent or '', when the limit would have
+  been whole again, due, lease id
     action 1  refund tokens to a bucket   (a tokens come back every b microseconds)
     action 2  refund tokens to a window   (of a microseconds)
     action 3  release a lease
@@ -16,11 +17,14 @@
   Returns that number, and how many of them changed anything.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
+local max, min = math.max, math.min
 
 local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
 local SCHEMA = '1'
 -- Tokens that a bucket may seem to owe although nobody waits.
 local ROUNDING = 1e-6
+-- A refund counts in the same sum as those before it for this part of a refill.
+local PARTS_OF_REFILL = 8
 
 local now = tonumber(ARGV[1])
 if not now then
@@ -28,34 +32,67 @@ if not now then
   now = time[1] * 1000000 + time[2]
 end
 
-local function refund_bucket(key, quota, a, b, tokens, due)
-  local held = pcall('HMGET', key, 't', 'ts', 'v')
+-- What came back to a bucket, as two sums that began at different times: too much may be told, never too
+-- little. Made anew where it is not of our form.
+local function read_log(text)
+  if not text or #text ~= 40 then return 0, 0, 0, 0, 0 end
+  return unpack('<i8i8di8d', text)
+end
+
+-- What is not refilled of a charge: all that was missing right after it, less what was refilled and given
+-- back since; or the charge alone, less all that was refilled, where that is more.
+local function left_of(tokens, at, whole, rate_a, rate_b, log)
+  if not at then return tokens end
+  local last, since, sum, older_since, older_sum = read_log(log)
+  local returned = math.huge
+  if at > last then returned = 0
+  elseif at >= since then returned = sum
+  elseif at >= older_since then returned = older_sum end
+  local alone = tokens - max(0, now - at) * rate_a / rate_b
+  -- Told in whole microseconds, rounded up.
+  local left = (whole - 1 - now) * rate_a / rate_b - returned
+  return min(tokens, max(alone, left))
+end
+
+-- The log with one more refund. A sum lasts twice as long as that was held, or an eighth of a refill.
+local function logged(log, tokens, held, refill)
+  local _, since, sum, older_since, older_sum = read_log(log)
+  if now - since > max(2 * held, refill / PARTS_OF_REFILL) then
+    older_since, older_sum, since, sum = since, sum, now, 0
+  end
+  return pack('<i8i8di8d', now, since, sum + tokens, older_since, older_sum + tokens)
+end
+
+local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r')
   if held.err or held[3] ~= SCHEMA then return 0 end
   if not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
-  local level, since = unpack('<d', held[1]), unpack('<i8', held[2])
+  local level, since, log = unpack('<d', held[1]), unpack('<i8', held[2]), held[4]
   if now > since then level = level + (now - since) * a / b end
-  if due then
-    local refilled = (now - due) * a / b
-    -- Whoever queued behind owed a token or more at that time; rounding, much less.
-    if -level > ROUNDING and -level + refilled > 0.5 then return 0 end
-    if refilled > 0 then tokens = tokens - refilled end
-    if tokens <= 0 then return 0 end
-  end
-  level = level + tokens
-  if level >= quota then return call('DEL', key) end
-  call('HSET', key, 't', pack('<d', level), 'ts', pack('<i8', math.max(now, since)))
+  level = min(level, quota)
+  -- Whoever queued behind owed a token or more at that time; rounding, much less.
+  if due and -level > ROUNDING and -level + (now - due) * a / b > 0.5 then return 0 end
+  local left = min(quota - level, left_of(tokens, at, whole, a, b, log))
+  if left <= 0 then return 0 end
+  -- A bucket that is full is kept as well: what is in its log must not come back again.
+  call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)),
+    'r', logged(log, left, now - (at or now), quota * b / a))
   return 1
 end
 
-local function refund_window(key, a, tokens)
+local function refund_window(key, a, tokens, at)
   local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
   if held.err or held[4] ~= SCHEMA then return 0 end
   local start, current, previous = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
   if not (start and current and previous) or now - start >= 2 * a then return 0 end
   if now - start >= a then start, current, previous = start + a, 0, current end
-  local from_current = math.min(tokens, current)
-  previous = math.max(0, previous - (tokens - from_current))
-  call('HSET', key, 'ws', start, 'c', current - from_current, 'p', previous)
+  -- From the window in which they were counted, if that is not over.
+  local is_of_current = not at or at >= start
+  local is_of_previous = not at or (not is_of_current and at >= start - a)
+  local from_current = is_of_current and min(tokens, current) or 0
+  local from_previous = is_of_previous and min(tokens - from_current, previous) or 0
+  if from_current + from_previous <= 0 then return 0 end
+  call('HSET', key, 'ws', start, 'c', current - from_current, 'p', previous - from_previous)
   return 1
 end
 
@@ -70,19 +107,20 @@ end
 local changed = 0
 local first = generation and 1 or 0
 for i = 1, #KEYS - first do
-  local at = 3 + (i - 1) * 7
-  local action, key = tonumber(ARGV[at]), KEYS[first + i]
-  local quota, a, b = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local tokens, due = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
+  local arg = 3 + (i - 1) * 9
+  local action, key = tonumber(ARGV[arg]), KEYS[first + i]
+  local quota, a, b = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+  local tokens, at, whole = tonumber(ARGV[arg + 4]), tonumber(ARGV[arg + 5]), tonumber(ARGV[arg + 6])
+  local due, lease_id = tonumber(ARGV[arg + 7]), ARGV[arg + 8]
   if action == REFUND_BUCKET then
-    changed = changed + refund_bucket(key, quota, a, b, tokens, nil)
+    changed = changed + refund_bucket(key, quota, a, b, tokens, at, whole, nil)
   elseif action == REFUND_WINDOW then
-    changed = changed + refund_window(key, a, tokens)
+    changed = changed + refund_window(key, a, tokens, at)
   elseif action == RELEASE then
-    local removed = pcall('ZREM', key, ARGV[at + 6])
+    local removed = pcall('ZREM', key, lease_id)
     if type(removed) == 'number' then changed = changed + removed end
   elseif not void_after or due <= void_after then
-    changed = changed + refund_bucket(key, quota, a, b, tokens, due)
+    changed = changed + refund_bucket(key, quota, a, b, tokens, at, whole, due)
   end
 end
 return { tonumber(ARGV[#ARGV]), changed }

@@ -55,7 +55,7 @@ export class Bill {
 
   async #giveBack(limits: readonly Limit[]): Promise<void> {
     if (limits.length === 0) return;
-    await this.store.giveBack({ kind: 'refund', limits, failure: this.decision.failure });
+    await this.store.giveBack({ kind: 'refund', limits, decision: this.decision });
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Plan } from './plan.js';
+import type { Spent } from './spent.js';
 
 /** The wait of a request that no amount of waiting will let through. */
 export const NEVER = Number.POSITIVE_INFINITY;
@@ -34,6 +35,6 @@ export interface Counter<P extends Plan = Plan> {
 export interface TokenCounter<P extends Plan = Plan> extends Counter<P> {
   /** Spends. The caller has made sure that every limit of the chain admits. */
   charge(plan: P, tokens: number, nowUs: number): void;
-  /** Puts tokens back that were spent for nothing. */
-  refund(plan: P, tokens: number, nowUs: number): void;
+  /** Puts back what is left of tokens that were spent for nothing. Returns whether anything was. */
+  refund(plan: P, spent: Spent, nowUs: number): boolean;
 }

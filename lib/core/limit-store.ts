@@ -65,8 +65,11 @@ export type Return =
   | {
       readonly kind: 'refund';
       readonly limits: readonly Limit[];
-      /** As in the decision that spent them, where it is known: they come back where they were. */
-      readonly failure?: FailurePolicy | undefined;
+      /**
+       * What spent them: they come back where they were, less what has come back by time since.
+       * Without one it is a credit by hand, which comes back whole.
+       */
+      readonly decision?: Decision | undefined;
     }
   /** The slots held under one lease. */
   | { readonly kind: 'release'; readonly limits: readonly Limit[]; readonly leaseId: string }

@@ -123,7 +123,11 @@ export class RateLimiter {
     return new Reservation(decision, chain.leaseId, heldBy(decision, chain.leaseId), this.#ties);
   }
 
-  /** Puts tokens back that were spent for nothing, never above what the plans hold. */
+  /**
+   * Credits tokens, never above what the plans hold. Nobody knows when they were spent, so that those
+   * which time has brought back already come twice. What a request was charged is better given back
+   * by its lease: `acquire`, then `settle`, which leaves out what has come back since.
+   */
   async refund(key: string, plans: PlanChain, tokens = 1): Promise<void> {
     const { limits } = await this.#chain(key, plans, tokens);
     if (limits.length > 0) await this.#store.giveBack({ kind: 'refund', limits });

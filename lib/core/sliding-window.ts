@@ -1,6 +1,7 @@
 import type { TokenCounter } from './counter.js';
 import { EPSILON, NEVER } from './counter.js';
 import type { SlidingWindowPlan } from './plan.js';
+import type { Spent } from './spent.js';
 
 /**
  * Counts of the current and the previous window. What happened in the last window's length is
@@ -42,12 +43,20 @@ export class SlidingWindow implements TokenCounter<SlidingWindowPlan> {
     this.#current += tokens;
   }
 
-  /** Takes back from the current window, and what that does not hold from the previous one. */
-  refund(plan: SlidingWindowPlan, tokens: number, nowUs: number): void {
+  /**
+   * Takes back from the window in which the tokens were counted, if that is not over. A credit, of
+   * which nobody knows when it was spent, comes from the current window and then the previous one.
+   */
+  refund(plan: SlidingWindowPlan, { tokens, atUs }: Spent, nowUs: number): boolean {
     this.#roll(plan, nowUs);
-    const fromCurrent = Math.min(tokens, this.#current);
+    const isOfCurrent = atUs === undefined || atUs >= this.#startUs;
+    const isOfPrevious =
+      atUs === undefined || (!isOfCurrent && atUs >= this.#startUs - plan.windowUs);
+    const fromCurrent = isOfCurrent ? Math.min(tokens, this.#current) : 0;
+    const fromPrevious = isOfPrevious ? Math.min(tokens - fromCurrent, this.#previous) : 0;
     this.#current -= fromCurrent;
-    this.#previous = Math.max(0, this.#previous - (tokens - fromCurrent));
+    this.#previous -= fromPrevious;
+    return fromCurrent + fromPrevious > 0;
   }
 
   /** Compares the fading rest with what is free, not sums: near a large limit those are coarse. */

@@ -1,6 +1,8 @@
 import type { TokenCounter } from './counter.js';
 import { EPSILON, LONGEST_WAIT_US, NEVER } from './counter.js';
 import type { TokenBucketPlan } from './plan.js';
+import { RefundLog } from './refund-log.js';
+import type { Spent } from './spent.js';
 
 /** Tokens that a bucket may seem to owe although nobody waits. */
 const ROUNDING = 1e-6;
@@ -10,10 +12,12 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
   readonly kind = 'token-bucket';
   #tokens: number;
   #updatedUs: number;
+  /** Made with the first refund. */
+  #refunds: RefundLog | undefined;
 
   /** An untouched bucket is full. */
-  constructor(plan: TokenBucketPlan, nowUs: number) {
-    this.#tokens = plan.quota;
+  constructor(plan: TokenBucketPlan, nowUs: number, tokens = plan.quota) {
+    this.#tokens = tokens;
     this.#updatedUs = nowUs;
   }
 
@@ -42,27 +46,48 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
     this.#set(this.#tokensAt(plan, nowUs) - tokens, nowUs);
   }
 
-  /** Never above the capacity. */
-  refund(plan: TokenBucketPlan, tokens: number, nowUs: number): void {
-    this.#set(Math.min(plan.quota, this.#tokensAt(plan, nowUs) + tokens), nowUs);
+  /**
+   * Gives back what is left of a charge: not what has been refilled since, for that has come back
+   * already. The bucket never holds more than if the tokens had not been spent, nor more than its
+   * capacity. Tokens of which nobody knows when they were spent are a credit, and come back whole.
+   */
+  refund(plan: TokenBucketPlan, spent: Spent, nowUs: number): boolean {
+    const level = this.#tokensAt(plan, nowUs);
+    const tokens = Math.min(plan.quota - level, this.#leftOf(plan, spent, nowUs));
+    if (tokens <= 0) return false;
+    const heldUs = nowUs - (spent.atUs ?? nowUs);
+    const refillUs = (plan.quota * plan.periodUs) / plan.refill;
+    (this.#refunds ??= new RefundLog()).add(tokens, heldUs, refillUs, nowUs);
+    this.#set(level + tokens, nowUs);
+    return true;
   }
 
   /**
    * Gives back a reservation that was due at `dueUs`. Only the last in the queue comes back: turns
    * that were handed out behind it keep their time, and newcomers let in before them would come on
-   * top of theirs. When nobody waits any more, what has been refilled meanwhile does not come
-   * twice.
+   * top of theirs.
    */
-  cancel(plan: TokenBucketPlan, tokens: number, dueUs: number, nowUs: number): boolean {
+  cancel(plan: TokenBucketPlan, spent: Spent, dueUs: number, nowUs: number): boolean {
     const debt = -this.#tokensAt(plan, nowUs);
     const refilledSince = ((nowUs - dueUs) * plan.refill) / plan.periodUs;
     // Whoever queued behind owed a token or more at that time; rounding, much less.
     const queuedBehind = debt > ROUNDING && debt + refilledSince > 0.5;
-    if (queuedBehind) return false;
-    const refund = tokens - Math.max(0, refilledSince);
-    if (refund <= 0) return false;
-    this.refund(plan, refund, nowUs);
-    return true;
+    return !queuedBehind && this.refund(plan, spent, nowUs);
+  }
+
+  /**
+   * What is not refilled of a charge. If nobody else had spent, the bucket would be whole at
+   * `wholeUs`; whatever others spent since came on top, and whatever they got back is taken off. Or
+   * the charge alone, less all that was refilled meanwhile, where that is more: that much is always
+   * left of it.
+   */
+  #leftOf(plan: TokenBucketPlan, { tokens, atUs, wholeUs }: Spent, nowUs: number): number {
+    if (atUs === undefined) return tokens;
+    const alone = tokens - (Math.max(0, nowUs - atUs) * plan.refill) / plan.periodUs;
+    // Told in whole microseconds, rounded up.
+    const missing = ((wholeUs - 1 - nowUs) * plan.refill) / plan.periodUs;
+    const left = missing - (this.#refunds?.since(atUs) ?? 0);
+    return Math.min(tokens, Math.max(alone, left));
   }
 
   #tokensAt(plan: TokenBucketPlan, nowUs: number): number {

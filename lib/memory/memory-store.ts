@@ -16,6 +16,7 @@ import { LimitStore } from '../core/limit-store.js';
 import type { Notice, NoticeListener, PostedNotice } from '../core/notice.js';
 import type { Plan, TokenBucketPlan } from '../core/plan.js';
 import { SlidingWindow } from '../core/sliding-window.js';
+import { spentOn } from '../core/spent.js';
 import { TokenBucket } from '../core/token-bucket.js';
 import type { CacheEntry } from './counter-cache.js';
 import { CounterCache } from './counter-cache.js';
@@ -93,7 +94,7 @@ export class MemoryStore extends LimitStore {
     const nowUs = this.#beginTurn();
     switch (returned.kind) {
       case 'refund':
-        return some(returned.limits, (limit) => this.#refund(limit, nowUs));
+        return some(returned.limits, (limit) => this.#refund(limit, returned.decision, nowUs));
       case 'release':
         return some(returned.limits, (limit) => this.#release(limit, returned.leaseId));
       case 'cancel':
@@ -200,12 +201,11 @@ export class MemoryStore extends LimitStore {
     }
   }
 
-  #refund(limit: Limit, nowUs: number): boolean {
-    const { plan, cost } = limit;
+  #refund(limit: Limit, decision: Decision | undefined, nowUs: number): boolean {
+    const { plan } = limit;
     const counter = this.#counters.find(limit)?.counter;
     if (counter?.kind !== plan.kind || counter instanceof LeaseSet) return false;
-    (counter as TokenCounter).refund(plan, cost, nowUs);
-    return true;
+    return (counter as TokenCounter).refund(plan, spentOn(limit, decision), nowUs);
   }
 
   #release(limit: Limit, leaseId: string): boolean {
@@ -215,17 +215,17 @@ export class MemoryStore extends LimitStore {
 
   #cancel(one: LimitDecision, decision: Decision, leaseId: string, nowUs: number): boolean {
     const { limit, admits: charged, waitUs } = one;
-    const { plan, cost } = limit;
+    const { plan } = limit;
     if (!charged) return false;
     const counter = this.#counters.find(limit)?.counter;
     if (plan.kind === 'token-bucket' && counter instanceof TokenBucket) {
       const { gate, atUs } = decision;
       const dueUs = atUs + waitUs;
       if (gate && this.#gates.isVoid(limit.key, gate.generation, dueUs, nowUs)) return false;
-      return counter.cancel(plan, cost, dueUs, nowUs);
+      return counter.cancel(plan, spentOn(limit, decision), dueUs, nowUs);
     }
     return plan.kind === 'sliding-window'
-      ? this.#refund(limit, nowUs)
+      ? this.#refund(limit, decision, nowUs)
       : this.#release(limit, leaseId);
   }
 

@@ -97,9 +97,10 @@ export class FailSafeStore extends StoreAround {
 
   /** Never fails: what cannot be given back comes back by itself, in time. */
   override async giveBack(returned: Return): Promise<boolean> {
-    // A turn comes back where it was booked; in the other place it would be a gift.
-    const failure = failureOf(returned);
-    const atHome = failure === 'local' || returned.kind !== 'cancel';
+    // What was charged comes back where it was charged; in the other place it would be a gift.
+    const charge = chargeOf(returned);
+    const failure = charge?.failure;
+    const atHome = failure === 'local' || charge === undefined;
     const locally = atHome && (await this.local.giveBack(this.#shares.ofReturn(returned)));
     const first = limitsOf(returned)[0];
     if (failure !== undefined || !first) return locally;
@@ -342,10 +343,9 @@ export class FailSafeStore extends StoreAround {
   }
 }
 
-/** What was done instead when the store did not answer; undefined when it did, or nobody knows. */
-function failureOf(returned: Return): FailurePolicy | undefined {
-  if (returned.kind === 'cancel') return returned.decision.failure;
-  return returned.kind === 'refund' ? returned.failure : undefined;
+/** What spent that which comes back; undefined for leases, and for a credit by hand. */
+function chargeOf(returned: Return): Decision | undefined {
+  return returned.kind === 'release' ? undefined : returned.decision;
 }
 
 function failed(failure: 'open' | 'closed'): Decision {

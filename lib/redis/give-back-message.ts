@@ -1,4 +1,5 @@
 import type { Decision, Limit, Return } from '../core/limit-store.js';
+import { spentOn } from '../core/spent.js';
 import type { ScriptArgument } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 import type { RedisKeys } from './redis-keys.js';
@@ -18,20 +19,28 @@ export function encodeUndoing(
   const gate = returned.kind === 'cancel' ? returned.decision.gate : undefined;
   const leaseId = returned.kind === 'cancel' ? returned.leaseId : '';
   const args: ScriptArgument[] = [gate?.generation ?? ''];
-  if (gate && actions[0]) keys.push(redisKeys.gateOf(actions[0][0]));
-  for (const [limit, action, dueUs] of actions) {
+  if (gate && actions[0]) keys.push(redisKeys.gateOf(actions[0].limit));
+  for (const { limit, action, dueUs } of actions) {
+    const { tokens, atUs, wholeUs } = spentOn(limit, returned.decision);
     keys.push(redisKeys.nameOf(limit));
-    args.push(action, limit.plan.quota, ...rateOf(limit.plan), limit.cost, dueUs, leaseId);
+    args.push(action, limit.plan.quota, ...rateOf(limit.plan), tokens);
+    args.push(atUs ?? '', wholeUs, dueUs, leaseId);
   }
   return { keys, args };
 }
 
-type Action = readonly [limit: Limit, action: number, dueUs: number];
+interface Action {
+  readonly limit: Limit;
+  readonly action: number;
+  readonly dueUs: number;
+}
 
 function actionsOf(returned: Undoing): Action[] {
   switch (returned.kind) {
     case 'refund':
-      return returned.limits.filter(isOfTokens).map((limit) => [limit, refundOf(limit), 0]);
+      return returned.limits
+        .filter(isOfTokens)
+        .map((limit) => ({ limit, action: refundOf(limit), dueUs: 0 }));
     case 'cancel':
       return cancelsOf(returned.decision);
     default:
@@ -42,9 +51,11 @@ function actionsOf(returned: Undoing): Action[] {
 /** Each bucket's own due time counts, also where another one made the turn wait longer. */
 function cancelsOf({ limits, atUs }: Decision): Action[] {
   const charged = limits.filter(({ admits }) => admits);
-  return charged.map(({ limit, waitUs }): Action => {
-    if (limit.plan.kind === 'token-bucket') return [limit, ACTIONS.cancelBucket, atUs + waitUs];
-    return [limit, isOfTokens(limit) ? refundOf(limit) : ACTIONS.release, 0];
+  return charged.map(({ limit, waitUs }) => {
+    if (limit.plan.kind === 'token-bucket') {
+      return { limit, action: ACTIONS.cancelBucket, dueUs: atUs + waitUs };
+    }
+    return { limit, action: isOfTokens(limit) ? refundOf(limit) : ACTIONS.release, dueUs: 0 };
   });
 }
 

@@ -47,13 +47,7 @@ export class SlotSplitStore extends StoreAround {
   }
 
   override async giveBack(returned: Return): Promise<boolean> {
-    const parts =
-      returned.kind === 'cancel'
-        ? (this.#parts.get(returned.decision) ?? this.#split(returned.decision)).map(
-            (decision): Return => ({ ...returned, decision }),
-          )
-        : this.#group(returned.limits).map((limits): Return => ({ ...returned, limits }));
-    const cameBack = await all(parts, (part) => this.store.giveBack(part));
+    const cameBack = await all(this.#partsOf(returned), (part) => this.store.giveBack(part));
     return cameBack.some(Boolean);
   }
 
@@ -126,7 +120,26 @@ export class SlotSplitStore extends StoreAround {
     return merge(inquiry, await all(groups, (limits) => this.store.decide({ ...inquiry, limits })));
   }
 
-  #split(decision: Decision): Decision[] {
+  #partsOf(returned: Return): Return[] {
+    if (returned.kind === 'cancel') {
+      return this.#split(returned.decision).map((decision) => ({ ...returned, decision }));
+    }
+    const groups = this.#group(returned.limits);
+    if (returned.kind === 'release' || !returned.decision) {
+      return groups.map((limits) => ({ ...returned, limits }));
+    }
+    const charges = this.#split(returned.decision);
+    return groups.map((limits) => {
+      const place = this.placeOf(limits[0]!);
+      const decision = charges.find((part) => this.placeOf(part.limits[0]!.limit) === place);
+      return { ...returned, limits, decision };
+    });
+  }
+
+  /** What each place has decided, as its own server has told it where that is known. */
+  #split(decision: Decision): readonly Decision[] {
+    const known = this.#parts.get(decision);
+    if (known) return known;
     const places = new Map<number | string, LimitDecision[]>();
     for (const one of decision.limits) listOf(places, this.placeOf(one.limit)).push(one);
     return [...places.values()].map((limits) => ({ ...decision, limits }));

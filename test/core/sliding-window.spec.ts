@@ -171,23 +171,38 @@ describe('a sliding window', () => {
   });
 });
 
+/** Tokens of which nobody knows when they were spent. */
+const credit = (tokens: number) => ({ tokens, atUs: undefined, wholeUs: 0 });
+
 describe('a refund to a sliding window', () => {
   it('comes from the current window first', () => {
     const window = spent([0, 10], [1_500_000, 5]);
-    window.refund(PLAN, 2, START_US + 1_500_000);
+    window.refund(PLAN, credit(2), START_US + 1_500_000);
     expect(window.remaining(PLAN, START_US + 1_500_000)).toBe(2);
     expect(window.remaining(PLAN, START_US + 2_000_000)).toBe(7);
   });
 
   it('comes from the previous window when the current one does not hold it', () => {
     const window = spent([0, 10], [1_500_000, 2]);
-    window.refund(PLAN, 6, START_US + 1_500_000);
+    window.refund(PLAN, credit(6), START_US + 1_500_000);
     expect(window.remaining(PLAN, START_US + 1_500_000)).toBe(7);
+  });
+
+  it.each([
+    { spentAt: 1_200_000, atUs: 1_500_000, left: 3, why: 'is the current one' },
+    { spentAt: 200_000, atUs: 1_500_000, left: 2, why: 'fades' },
+    { spentAt: 200_000, atUs: 2_000_000, left: 5, why: 'has faded' },
+  ])('comes from the window that it was counted in, which $why', ({ spentAt, atUs, left }) => {
+    const window = spent([0, 8], [1_200_000, 4]);
+    window.charge(PLAN, 1, START_US + 1_400_000);
+    const back = { tokens: 2, atUs: START_US + spentAt, wholeUs: 0 };
+    expect(window.refund(PLAN, back, START_US + atUs)).toBe(atUs < 2_000_000);
+    expect(window.remaining(PLAN, START_US + atUs)).toBe(left);
   });
 
   it('leaves nothing below zero', () => {
     const window = spent([0, 4], [1_500_000, 2]);
-    window.refund(PLAN, 100, START_US + 1_500_000);
+    window.refund(PLAN, credit(100), START_US + 1_500_000);
     expect(window.remaining(PLAN, START_US + 1_500_000)).toBe(10);
     expect(window.waitUs(PLAN, 11, START_US + 1_500_000)).toBe(NEVER);
     window.charge(PLAN, 10, START_US + 1_500_000);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { NEVER } from '../../lib/core/counter.js';
 import { definePlan } from '../../lib/core/define-plan.js';
 import type { TokenBucketPlan } from '../../lib/core/plan.js';
+import type { Spent } from '../../lib/core/spent.js';
 import { TokenBucket } from '../../lib/core/token-bucket.js';
 
 const RUNS = Number(process.env.FAST_CHECK_RUNS ?? 300);
@@ -21,6 +22,9 @@ function spent(tokens: number, plan = PLAN): TokenBucket {
   bucket.charge(plan, tokens, START_US);
   return bucket;
 }
+
+/** Tokens of which nobody knows when they were spent. */
+const credit = (tokens: number) => ({ tokens, atUs: undefined, wholeUs: 0 });
 
 describe('a token bucket', () => {
   it('is full at first', () => {
@@ -77,9 +81,9 @@ describe('a token bucket', () => {
 
   it('puts tokens back up to the capacity', () => {
     const bucket = spent(3);
-    bucket.refund(PLAN, 1, START_US);
+    bucket.refund(PLAN, credit(1), START_US);
     expect(bucket.remaining(PLAN, START_US)).toBe(3);
-    bucket.refund(PLAN, 100, START_US);
+    bucket.refund(PLAN, credit(100), START_US);
     expect(bucket.remaining(PLAN, START_US)).toBe(5);
     bucket.charge(PLAN, 5, START_US);
     expect(bucket.waitUs(PLAN, 1, START_US)).toBe(TOKEN_US);
@@ -88,7 +92,7 @@ describe('a token bucket', () => {
   it('refills nothing when the time it is told lies before the last', () => {
     const bucket = spent(5);
     expect(bucket.remaining(PLAN, START_US - 9_000_000)).toBe(0);
-    bucket.refund(PLAN, 1, START_US - 9_000_000);
+    bucket.refund(PLAN, credit(1), START_US - 9_000_000);
     expect(bucket.remaining(PLAN, START_US)).toBe(1);
   });
 
@@ -178,7 +182,7 @@ describe('a token bucket whose plan changes', () => {
   it('gets none for free when the capacity grows', () => {
     const bucket = spent(2);
     expect(bucket.remaining(planOf(100, 10), START_US)).toBe(3);
-    bucket.refund(PLAN, 50, START_US);
+    bucket.refund(PLAN, credit(50), START_US);
     expect(bucket.remaining(planOf(100, 10), START_US)).toBe(5);
   });
 
@@ -188,45 +192,110 @@ describe('a token bucket whose plan changes', () => {
   });
 });
 
+describe('a refund to a token bucket', () => {
+  /** Spends at a time, in tokens' worth of refill, and remembers what has to be known to give it back. */
+  function take(bucket: TokenBucket, tokens: number, at: number): Spent {
+    const atUs = START_US + at * TOKEN_US;
+    expect(bucket.waitUs(PLAN, tokens, atUs)).toBe(0);
+    bucket.charge(PLAN, tokens, atUs);
+    return { tokens, atUs, wholeUs: atUs + bucket.resetUs(PLAN, atUs) };
+  }
+  const giveBack = (bucket: TokenBucket, spent: Spent, at: number) =>
+    bucket.refund(PLAN, spent, START_US + at * TOKEN_US);
+  const left = (bucket: TokenBucket, at: number) => bucket.level(PLAN, START_US + at * TOKEN_US);
+
+  it('does not bring what has been refilled already', () => {
+    const bucket = new TokenBucket(PLAN, START_US);
+    const early = take(bucket, 1, 0);
+    take(bucket, 5, 10);
+    expect(giveBack(bucket, early, 10)).toBe(false);
+    expect(left(bucket, 10)).toBe(0);
+  });
+
+  it('brings the part that has not been refilled', () => {
+    const bucket = new TokenBucket(PLAN, START_US);
+    const early = take(bucket, 4, 0);
+    take(bucket, 2, 3);
+    giveBack(bucket, early, 3);
+    expect(left(bucket, 3)).toBe(3);
+  });
+
+  it('is whole where the bucket was never full meanwhile', () => {
+    const bucket = new TokenBucket(PLAN, START_US);
+    take(bucket, 4, 0);
+    const late = take(bucket, 1, 0);
+    giveBack(bucket, late, 3);
+    expect(left(bucket, 3)).toBe(4);
+  });
+
+  it('leaves out what came back by other refunds, after which the bucket was full earlier', () => {
+    const bucket = new TokenBucket(PLAN, START_US);
+    const [one, other] = [take(bucket, 1, 0), take(bucket, 1, 0)];
+    giveBack(bucket, one, 0);
+    take(bucket, 5, 1);
+    expect(giveBack(bucket, other, 1.5)).toBe(false);
+    expect(left(bucket, 1.5)).toBeCloseTo(0.5, 9);
+  });
+
+  it('is whole for each of many that are held at the same time, once enough is spent', () => {
+    const large = planOf(1_000, 10);
+    const bucket = new TokenBucket(large, START_US);
+    bucket.charge(large, 500, START_US);
+    const held: Spent[] = [];
+    for (let i = 0; i < 200; i++) {
+      const atUs = START_US + i * 20_000;
+      bucket.charge(large, 1, atUs);
+      held.push({ tokens: 1, atUs, wholeUs: atUs + bucket.resetUs(large, atUs) });
+      if (i >= 20) bucket.refund(large, held[i - 20]!, atUs);
+    }
+    // 500, and twenty under way, less what was refilled in four seconds.
+    const endUs = START_US + 200 * 20_000;
+    expect(bucket.level(large, endUs)).toBeCloseTo(1_000 - 500 - 20 + 40, 3);
+  });
+});
+
 describe('a cancelled turn of a token bucket', () => {
   /** Books turns one behind the other and tells when each is due. */
   function queue(...costs: readonly number[]) {
     const bucket = spent(5);
-    const dues = costs.map((cost) => {
-      const dueUs = START_US + bucket.waitUs(PLAN, cost, START_US);
-      bucket.charge(PLAN, cost, START_US);
-      return dueUs;
+    const turns = costs.map((tokens) => {
+      const dueUs = START_US + bucket.waitUs(PLAN, tokens, START_US);
+      bucket.charge(PLAN, tokens, START_US);
+      const wholeUs = START_US + bucket.resetUs(PLAN, START_US);
+      return { dueUs, charge: { tokens, atUs: START_US, wholeUs } };
     });
-    return { bucket, dues };
+    const cancel = (turn: number, nowUs: number) =>
+      bucket.cancel(PLAN, turns[turn]!.charge, turns[turn]!.dueUs, nowUs);
+    return { bucket, cancel };
   }
 
   it('comes back in full when it is the last', () => {
-    const { bucket, dues } = queue(2, 3);
-    bucket.cancel(PLAN, 3, dues[1]!, START_US);
+    const { bucket, cancel } = queue(2, 3);
+    cancel(1, START_US);
     expect(bucket.waitUs(PLAN, 1, START_US)).toBe(3 * TOKEN_US);
   });
 
   it('comes back in full when it is the last, some time later', () => {
-    const { bucket, dues } = queue(2, 3);
-    bucket.cancel(PLAN, 3, dues[1]!, START_US + 150_000);
+    const { bucket, cancel } = queue(2, 3);
+    cancel(1, START_US + 150_000);
     expect(bucket.waitUs(PLAN, 1, START_US + 150_000)).toBe(150_000);
   });
 
   it('does not come back when as much was booked behind it', () => {
-    const { bucket, dues } = queue(2, 2);
-    bucket.cancel(PLAN, 2, dues[0]!, START_US);
+    const { bucket, cancel } = queue(2, 2);
+    cancel(0, START_US);
     expect(bucket.waitUs(PLAN, 1, START_US)).toBe(5 * TOKEN_US);
   });
 
   it('does not come back when more was booked behind it', () => {
-    const { bucket, dues } = queue(1, 4);
-    bucket.cancel(PLAN, 1, dues[0]!, START_US);
+    const { bucket, cancel } = queue(1, 4);
+    cancel(0, START_US);
     expect(bucket.waitUs(PLAN, 1, START_US)).toBe(6 * TOKEN_US);
   });
 
   it('gives back no more than what is not built upon', () => {
-    const { bucket, dues } = queue(5, 1);
-    bucket.cancel(PLAN, 5, dues[0]!, START_US);
+    const { bucket, cancel } = queue(5, 1);
+    cancel(0, START_US);
     // Six tokens are owed; of the five, one stays with the turn behind.
     expect(bucket.waitUs(PLAN, 1, START_US)).toBeGreaterThanOrEqual(3 * TOKEN_US);
     expect(bucket.waitUs(PLAN, 1, START_US)).toBeLessThanOrEqual(7 * TOKEN_US);
@@ -234,22 +303,37 @@ describe('a cancelled turn of a token bucket', () => {
 
   it('never takes anything away', () => {
     const { bucket } = queue(1, 1);
-    bucket.cancel(PLAN, 1, START_US - 9_000_000, START_US);
+    bucket.cancel(PLAN, { tokens: 1, atUs: 0, wholeUs: 0 }, START_US - 9_000_000, START_US);
     expect(bucket.waitUs(PLAN, 1, START_US)).toBe(3 * TOKEN_US);
   });
 
   it('does not come back for the time that has passed since it was due', () => {
     const bucket = spent(4);
+    const charge = { tokens: 4, atUs: START_US, wholeUs: START_US + 4 * TOKEN_US };
     const later = START_US + 3 * TOKEN_US;
     bucket.charge(PLAN, 4, later);
-    bucket.cancel(PLAN, 4, START_US, later);
+    bucket.cancel(PLAN, charge, START_US, later);
     // Three of the four have come back by themselves.
     expect(bucket.remaining(PLAN, later)).toBe(1);
   });
 
+  it('comes back whole after its time, where the bucket was never full since', () => {
+    const large = planOf(10, 1);
+    const bucket = new TokenBucket(large, START_US);
+    bucket.charge(large, 10, START_US);
+    const dueUs = START_US + bucket.waitUs(large, 5, START_US);
+    bucket.charge(large, 5, START_US);
+    const wholeUs = START_US + bucket.resetUs(large, START_US);
+    // Eight seconds: three tokens, and the five of the turn that was not used.
+    const later = START_US + 8_000_000;
+    bucket.cancel(large, { tokens: 5, atUs: START_US, wholeUs }, dueUs, later);
+    expect(bucket.remaining(large, later)).toBe(8);
+  });
+
   it('never fills the bucket above its capacity', () => {
     const bucket = spent(1);
-    bucket.cancel(PLAN, 5, START_US, START_US);
+    const charge = { tokens: 5, atUs: START_US, wholeUs: START_US + 5 * TOKEN_US };
+    bucket.cancel(PLAN, charge, START_US, START_US);
     expect(bucket.remaining(PLAN, START_US)).toBe(5);
     bucket.charge(PLAN, 5, START_US);
     expect(bucket.waitUs(PLAN, 1, START_US)).toBe(TOKEN_US);
