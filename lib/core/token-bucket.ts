@@ -52,13 +52,11 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
    * capacity. Tokens of which nobody knows when they were spent are a credit, and come back whole.
    */
   refund(plan: TokenBucketPlan, spent: Spent, nowUs: number): boolean {
-    const level = this.#tokensAt(plan, nowUs);
-    const tokens = Math.min(plan.quota - level, this.#leftOf(plan, spent, nowUs));
+    const tokens = this.#add(plan, this.#leftOf(plan, spent, nowUs), nowUs);
     if (tokens <= 0) return false;
     const heldUs = nowUs - (spent.atUs ?? nowUs);
     const refillUs = (plan.quota * plan.periodUs) / plan.refill;
     (this.#refunds ??= new RefundLog()).add(tokens, heldUs, refillUs, nowUs);
-    this.#set(level + tokens, nowUs);
     return true;
   }
 
@@ -71,8 +69,20 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
     const debt = -this.#tokensAt(plan, nowUs);
     const refilledSince = ((nowUs - dueUs) * plan.refill) / plan.periodUs;
     // Whoever queued behind owed a token or more at that time; rounding, much less.
-    const queuedBehind = debt > ROUNDING && debt + refilledSince > 0.5;
-    return !queuedBehind && this.refund(plan, spent, nowUs);
+    if (debt > ROUNDING && debt + refilledSince > 0.5) return false;
+    // Before it is due the bucket has owed tokens all the time, so nothing has been refilled in vain.
+    // Nobody was admitted after the last in the queue, so no other refund has to know of this one.
+    const isWhole = nowUs < dueUs && !this.#refunds?.since(spent.atUs ?? nowUs);
+    if (isWhole) return this.#add(plan, spent.tokens, nowUs) > 0;
+    return this.refund(plan, spent, nowUs);
+  }
+
+  /** Adds tokens as far as there is room; returns how many that were. */
+  #add(plan: TokenBucketPlan, tokens: number, nowUs: number): number {
+    const level = this.#tokensAt(plan, nowUs);
+    const added = Math.min(plan.quota - level, tokens);
+    if (added > 0) this.#set(level + added, nowUs);
+    return added;
   }
 
   /**

@@ -33,6 +33,8 @@ export function RateLimit(
       if (descriptor) descriptor.value = reportingHandler(descriptor.value as Function);
       else reportHandlersOf(target as { prototype: object });
     }
+    // A compiler does this afterwards; code that calls the decorator by hand may not.
+    if (descriptor) Object.defineProperty(target, property!, descriptor);
     const holder = (descriptor ? descriptor.value : target) as object;
     const below = (Reflect.getOwnMetadata(CHAINS_METADATA, holder) ?? []) as ChainOptions[];
     // Decorators run from the bottom up; the list reads from the top down.

@@ -637,18 +637,21 @@ local function read_log(text)
   return unpack('<i8i8di8d', text)
 end
 
+-- At least the tokens that came back at that time or later.
+local function returned_since(at, log)
+  local last, since, sum, older_since, older_sum = read_log(log)
+  if at > last then return 0 end
+  if at >= since then return sum end
+  return at >= older_since and older_sum or math.huge
+end
+
 -- What is not refilled of a charge: all that was missing right after it, less what was refilled and given
 -- back since; or the charge alone, less all that was refilled, where that is more.
 local function left_of(tokens, at, whole, rate_a, rate_b, log)
   if not at then return tokens end
-  local last, since, sum, older_since, older_sum = read_log(log)
-  local returned = math.huge
-  if at > last then returned = 0
-  elseif at >= since then returned = sum
-  elseif at >= older_since then returned = older_sum end
   local alone = tokens - max(0, now - at) * rate_a / rate_b
   -- Told in whole microseconds, rounded up.
-  local left = (whole - 1 - now) * rate_a / rate_b - returned
+  local left = (whole - 1 - now) * rate_a / rate_b - returned_since(at, log)
   return min(tokens, max(alone, left))
 end
 
@@ -670,6 +673,12 @@ local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
   level = min(level, quota)
   -- Whoever queued behind owed a token or more at that time; rounding, much less.
   if due and -level > ROUNDING and -level + (now - due) * a / b > 0.5 then return 0 end
+  -- Before a turn is due the bucket has owed tokens all the time, so nothing has been refilled in vain.
+  -- Nobody was admitted after the last in the queue, so no other refund has to know of this one.
+  if due and now < due and returned_since(at or now, log) == 0 then
+    call('HSET', key, 't', pack('<d', min(quota, level + tokens)), 'ts', pack('<i8', max(now, since)))
+    return 1
+  end
   local left = min(quota - level, left_of(tokens, at, whole, a, b, log))
   if left <= 0 then return 0 end
   -- A bucket that is full is kept as well: what is in its log must not come back again.

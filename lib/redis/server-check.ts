@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { FORBIDDEN } from './lua.js';
 import type { RedisServers } from './redis-servers.js';
 
-/** What the scripts run, beside EVALSHA and SCRIPT LOAD. */
+/** What the scripts and a reset run, beside EVALSHA and SCRIPT LOAD. */
 export const COMMANDS = [
   ...['time', 'hmget', 'hset', 'pexpire', 'del'],
   ...['zcount', 'zscore', 'zrangebyscore', 'zremrangebyscore', 'zadd', 'zcard', 'zrange', 'zrem'],

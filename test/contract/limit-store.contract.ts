@@ -853,6 +853,15 @@ export function limitStoreContract(
       expect(await waitOf(limit(bucket))).toBe(TOKEN_US);
     });
 
+    it('gives a long queue back in full from its end, however long it has waited', async () => {
+      await exhaust(limit(bucket));
+      const queue: Decision[] = [];
+      for (let i = 0; i < 40; i++) queue.push(await reserve([limit(bucket)], HOUR_US));
+      await pass(TOKEN_US / 2);
+      for (const booked of queue.reverse()) await cancel(booked);
+      expect(await waitOf(limit(bucket))).toBe(TOKEN_US / 2);
+    });
+
     it('gives nothing back that the next in the queue has built upon', async () => {
       await exhaust(limit(bucket));
       const first = await reserve([limit(bucket, 2)], HOUR_US);

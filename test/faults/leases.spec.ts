@@ -1,8 +1,9 @@
 import 'reflect-metadata';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import { performance } from 'node:perf_hooks';
-import { Controller, Get, Module } from '@nestjs/common';
+import { Controller, Get, Module, Req } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Redis } from 'ioredis';
@@ -153,7 +154,7 @@ describeWithServers('native server', 'a slot on Redis', () => {
     it.each(['ends', 'fails', 'is left by its client'] as const)(
       'is given back when the request %s, and that of the next one is not',
       async (how) => {
-        const path = { ends: '/end', fails: '/fail', 'is left by its client': '/stay' }[how];
+        const path = { ends: '/end', fails: '/fail', 'is left by its client': '/leave' }[how];
         const asked = request({ port, path, host: '127.0.0.1' }).end();
         asked.on('error', () => undefined);
         if (how === 'is left by its client') {
@@ -181,6 +182,13 @@ class HttpController {
   @RateLimit({ plan: 'single', key: 'all' })
   fail() {
     throw new Error('as planned');
+  }
+
+  /** Works until its client is gone. */
+  @Get('leave')
+  @RateLimit({ plan: 'single', key: 'all' })
+  async leave(@Req() request: IncomingMessage) {
+    await once(request.socket, 'close');
   }
 
   @Get('stay')

@@ -229,7 +229,7 @@ describe('the connections of a server', () => {
         stream.end('hello');
       });
       await gateway.updateServer({ maxConnections: 1 });
-      await listen(made as unknown as Server);
+      await listen(made);
       const { port } = server.address() as AddressInfo;
       const visit = () => {
         const session = connectHttp2(`http${secure ? 's' : ''}://127.0.0.1:${port}`, {

@@ -354,7 +354,7 @@ describe('an option that is wrong', () => {
       code: 'INVALID_OPTION',
       message:
         'Expected `keyResolvers` to be named by letters, digits, "_" or "-", and not ' +
-        'ip, principal, all, header, function, route, sha256, got "ip".',
+        'ip, principal, all, header, body, query, param, function, route, sha256, got "ip".',
     });
   });
 
@@ -363,7 +363,8 @@ describe('an option that is wrong', () => {
       code: 'UNKNOWN_KEY_RESOLVER',
       message:
         'Unknown key resolver "tennant". Known key resolvers: ' +
-        '"ip", "principal", "all", "header:<name>".',
+        '"ip", "principal", "all", "principal:<property>", "header:<name>", ' +
+        '"body:<field>", "query:<field>", "param:<field>".',
     });
   });
 });
@@ -425,13 +426,15 @@ describe('a decorator that is wrong', () => {
       { plan: 'gold', key: 'tennant' },
       'UNKNOWN_KEY_RESOLVER',
       'Unknown key resolver "tennant". Known key resolvers: ' +
-        '"ip", "principal", "all", "header:<name>", "tenant".',
+        '"ip", "principal", "all", "principal:<property>", "header:<name>", ' +
+        '"body:<field>", "query:<field>", "param:<field>", "tenant".',
     ],
     [
       { plan: ['gold', { plan: 'gold', key: 'tennant' }] },
       'UNKNOWN_KEY_RESOLVER',
       'Unknown key resolver "tennant". Known key resolvers: ' +
-        '"ip", "principal", "all", "header:<name>", "tenant".',
+        '"ip", "principal", "all", "principal:<property>", "header:<name>", ' +
+        '"body:<field>", "query:<field>", "param:<field>", "tenant".',
     ],
     [
       { plan: 'gold', key: 'header:x api key' },

@@ -27,11 +27,16 @@ const handlers = new Map<string, HandlerChains>();
 const limited = new LimitedFields();
 for (const field of ROOT_LIMITED) {
   const [type, name] = field.split('.') as [string, string];
-  const chains = { guard: [], interceptor: [], refunds: false, headers: new HeaderMemo() };
+  const chains = chainsOf(field);
   const handler = Object.defineProperty(() => undefined, 'name', { value: name });
   Reflect.defineMetadata('graphql:resolver_type', type, handler);
   limited.add(class {}, handler, chains);
   handlers.set(field, chains);
+}
+
+function chainsOf(name: string): HandlerChains {
+  const none = { guard: [], interceptor: [], refunds: false, seesHandlerEnd: true };
+  return { ...none, name, headers: new HeaderMemo() };
 }
 
 /** What the resolver of the first field to run would be told. */
@@ -138,7 +143,7 @@ describe('counting selections', () => {
 
   it('hears of a field that decorators do not name', () => {
     const fields = new SchemaFields(SCHEMA, limited);
-    const chains = { guard: [], interceptor: [], refunds: false, headers: new HeaderMemo() };
+    const chains = chainsOf('Query.self');
     const info = { ...infoOf('{ a: self { b: self { name } } }'), fieldName: 'self' };
     expect(countSelections(info, fields)!.get(chains)).toBeUndefined();
     expect([fields.learn(info, chains), fields.learn(info, chains)]).toEqual([true, false]);
