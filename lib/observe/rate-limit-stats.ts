@@ -1,11 +1,12 @@
 import type { Limit } from '../core/limit-store.js';
-import type { FailurePolicy, Plan } from '../core/plan.js';
+import type { FailurePolicy } from '../core/plan.js';
+import type { DomainRule } from '../outbound/outbound-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
 import type { HeavyHitter } from './heavy-hitters.js';
 import { maskKey } from './mask-key.js';
 import type { Observation } from './observation.js';
 import type { RuleCounters } from './outbound-tally.js';
-import { PolicyCounters } from './policy-counters.js';
+import type { PolicyCounters } from './policy-counters.js';
 import { SecondSeries } from './second-series.js';
 import type {
   PolicyStats,
@@ -28,12 +29,12 @@ export interface StatsSources {
     keys(): number | null;
     evictions(): number | null;
   };
-  /** Plans that are written in the options, used or not. */
-  plans(): readonly Plan[];
   /** Limits of which a slot is held, once for each slot. */
   held(): Iterable<Limit>;
   /** What is going on at the outbound side. */
   rules(): readonly RuleView[];
+  /** The outbound rule of that name, used or not. */
+  ruleOf(source: string): DomainRule | undefined;
 }
 
 type HeldCounts = Map<PolicyCounters | RuleCounters, number>;
@@ -72,7 +73,11 @@ export class RateLimitStats {
       totals: tally.totals,
       plans: policies.filter(({ label }) => label === undefined).map(({ stats }) => stats),
       gateway: policies.filter(({ label }) => label !== undefined).map(({ stats }) => stats),
-      outbound: outbound.snapshot(this.sources.rules(), (rule) => held.get(rule) ?? 0),
+      outbound: outbound.snapshot(
+        this.sources.rules(),
+        (policy) => this.sources.ruleOf(policy),
+        (rule) => held.get(rule) ?? 0,
+      ),
       topKeys: {
         requests: tally.requests.top(TOP_KEYS).map(masked),
         denials: tally.denials.top(TOP_KEYS).map(masked),
@@ -102,6 +107,14 @@ export class RateLimitStats {
     return this.snapshot();
   }
 
+  /**
+   * The name under which a plan, a level or a rule is counted: its own, or `_other`.
+   * @internal
+   */
+  countedAs(policy: string, direction: 'inbound' | 'outbound'): string {
+    return this.sources.observation.countedAs(policy, direction);
+  }
+
   /** Stops writing down seconds. */
   close(): void {
     this.#series.stop();
@@ -110,11 +123,7 @@ export class RateLimitStats {
   #policies(held: HeldCounts) {
     const { tally, ties } = this.sources.observation;
     const nowMs = ties.nowMs();
-    const used = tally.policies.all();
-    const names = new Set(used.filter(({ label }) => !label).map(({ policy }) => policy));
-    const unused = this.sources.plans().filter(({ name }) => !names.has(name));
-    const idle = unused.map((plan) => new PolicyCounters(plan.name, plan, undefined));
-    return [...used, ...idle].map((counters): { label: unknown; stats: PolicyStats } => ({
+    return tally.policies.all().map((counters): { label: unknown; stats: PolicyStats } => ({
       label: counters.label,
       stats: counters.snapshot(nowMs, held.get(counters) ?? 0),
     }));

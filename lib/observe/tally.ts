@@ -73,7 +73,7 @@ export class Tally {
       if (!admits) this.countShadow(counters);
       else {
         counters.allowed++;
-        if (remaining <= counters.lookBelow) counters.noteLeft(remaining);
+        if (remaining <= counters.lookBelow) counters.noteLeft(remaining, limit.plan);
       }
     }
     if (allowed >= this.sampleAt) this.sample(limits);
@@ -117,7 +117,7 @@ export class Tally {
       if (!admits) this.countShadow(counters);
       else {
         counters.allowed++;
-        counters.noteLeft(remaining);
+        counters.noteLeft(remaining, limit.plan);
         if (waitUs > 0) this.#noteWait(counters, waitUs / 1_000);
       }
     }
@@ -131,7 +131,7 @@ export class Tally {
       const counters = this.policies.find(limit, i);
       if (limit.plan.shadow) this.countShadow(counters);
       else {
-        counters.noteDenial(fromCache === true);
+        counters.noteDenial(limit.plan, fromCache === true);
         first ??= limit;
       }
     }

@@ -6,7 +6,7 @@ import { MemoryStore } from '../../lib/memory/memory-store.js';
 import type { DecisionMessage } from '../../lib/observe/channels.js';
 import { Observation } from '../../lib/observe/observation.js';
 import { ObservedStore } from '../../lib/observe/observed-store.js';
-import { MAX_POLICIES, OTHER_POLICY } from '../../lib/observe/policy-book.js';
+import { MAX_POLICIES, OTHER_POLICY } from '../../lib/observe/counters-by-name.js';
 import { limitStoreContract } from '../contract/limit-store.contract.js';
 import { FakeClock } from '../support/fake-clock.js';
 
