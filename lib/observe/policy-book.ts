@@ -2,6 +2,7 @@ import type { Limit, LimitLabel } from '../core/limit-store.js';
 import type { Plan } from '../core/plan.js';
 import { UNLIMITED } from '../core/plan.js';
 import { CountersByName, isOther, MAX_POLICIES, OTHER_LEVELS } from './counters-by-name.js';
+import { KeyRoom } from './heavy-hitters.js';
 import { PolicyCounters } from './policy-counters.js';
 
 /**
@@ -13,13 +14,14 @@ export class PolicyBook {
   readonly #plans = new CountersByName<PolicyCounters>();
   /** Levels of a gateway, and rules of domains: a plan of a user may be called the same. */
   readonly #labels = new CountersByName<PolicyCounters>(OTHER_LEVELS);
+  #room = new KeyRoom();
   /** The last ones, by their place in the chain. */
   readonly recent: (PolicyCounters | undefined)[] = [];
 
   /** A plan or a level that is known at start: it has counters of its own, always. */
   declare(plan: Plan, label?: LimitLabel): void {
     const name = label?.name ?? plan.name;
-    this.#namesFor(label).declare(name, () => new PolicyCounters(name, plan, label));
+    this.#namesFor(label).declare(name, () => new PolicyCounters(name, plan, label, this.#room));
   }
 
   /** Another definition of a plan, which is shown from now on even if nobody uses it. */
@@ -54,8 +56,9 @@ export class PolicyBook {
   }
 
   clear(): void {
+    this.#room = new KeyRoom();
     const again = ({ policy, plan, label }: PolicyCounters) =>
-      new PolicyCounters(policy, plan, label);
+      new PolicyCounters(policy, plan, label, this.#room);
     this.#plans.clear(again);
     this.#labels.clear(again);
     this.recent.length = 0;
@@ -78,7 +81,7 @@ export class PolicyBook {
   #open({ plan, seenAs: label }: Limit): PolicyCounters {
     return this.#namesFor(label).open(label?.name ?? plan.name, (policy) => {
       const shown = isOther(policy) ? ofMany(plan) : plan;
-      return new PolicyCounters(policy, shown, label);
+      return new PolicyCounters(policy, shown, label, this.#room);
     });
   }
 }

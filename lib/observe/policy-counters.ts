@@ -2,7 +2,9 @@ import type { LimitLabel } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import { DENY_ALL } from '../core/plan.js';
 import { isOther } from './counters-by-name.js';
-import type { PolicyStats } from './stats-snapshot.js';
+import type { KeyRoom } from './heavy-hitters.js';
+import { HeavyHitters } from './heavy-hitters.js';
+import type { PolicyStats, TopKeys } from './stats-snapshot.js';
 import { TimeRecord } from './time-stats.js';
 
 /** How long the largest use is remembered at least. */
@@ -26,6 +28,9 @@ export class PolicyCounters {
   failedClosed = 0;
   failedLocal = 0;
   refunds = 0;
+  /** Keys of requests, denied ones included. */
+  readonly keys: HeavyHitters;
+  readonly deniedKeys: HeavyHitters;
   /** Since the peak was last moved on. */
   #fewestLeft = Number.POSITIVE_INFINITY;
   #fewestLeftBefore = Number.POSITIVE_INFINITY;
@@ -40,7 +45,10 @@ export class PolicyCounters {
     readonly policy: string,
     public plan: Plan,
     public label: LimitLabel | undefined,
+    room: KeyRoom,
   ) {
+    this.keys = new HeavyHitters(room);
+    this.deniedKeys = new HeavyHitters(room);
     this.isOther = isOther(policy);
     this.#lookAtAll();
   }
@@ -90,7 +98,7 @@ export class PolicyCounters {
     this.#lookAtAll();
   }
 
-  snapshot(nowMs: number, leasesHeld: number): PolicyStats {
+  snapshot(nowMs: number, leasesHeld: number, topKeys: TopKeys): PolicyStats {
     const { policy, plan } = this;
     return {
       policy,
@@ -113,6 +121,7 @@ export class PolicyCounters {
       leaseTimes: this.leaseTimes.snapshot(),
       peakUse: this.#peakUse(nowMs),
       waits: this.waits.snapshot(),
+      topKeys,
     };
   }
 

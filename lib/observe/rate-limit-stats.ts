@@ -2,22 +2,12 @@ import type { Limit } from '../core/limit-store.js';
 import type { FailurePolicy } from '../core/plan.js';
 import type { DomainRule } from '../outbound/outbound-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
-import type { HeavyHitter } from './heavy-hitters.js';
-import { maskKey } from './mask-key.js';
+import { KeyRanking } from './key-ranking.js';
 import type { Observation } from './observation.js';
 import type { RuleCounters } from './outbound-tally.js';
 import type { PolicyCounters } from './policy-counters.js';
 import { SecondSeries } from './second-series.js';
-import type {
-  PolicyStats,
-  RateLimitSnapshot,
-  SeriesPoint,
-  StoreStats,
-  TopKey,
-} from './stats-snapshot.js';
-
-/** How many of the most frequent keys are told. */
-const TOP_KEYS = 20;
+import type { PolicyStats, RateLimitSnapshot, SeriesPoint, StoreStats } from './stats-snapshot.js';
 
 /** Where the stats are read from. */
 export interface StatsSources {
@@ -49,6 +39,7 @@ type HeldCounts = Map<PolicyCounters | RuleCounters, number>;
  */
 export class RateLimitStats {
   readonly #series: SecondSeries;
+  readonly #ranking = new KeyRanking();
 
   /** @internal Made by the module. */
   constructor(private readonly sources: StatsSources) {
@@ -66,6 +57,7 @@ export class RateLimitStats {
     const { observation } = this.sources;
     const { tally, outbound, config, ties, sinceAtMs } = observation;
     const held = this.#countHeld();
+    this.#ranking.begin();
     const policies = this.#policies(held);
     return {
       takenAtMs: ties.timeMs(),
@@ -78,10 +70,7 @@ export class RateLimitStats {
         (policy) => this.sources.ruleOf(policy),
         (rule) => held.get(rule) ?? 0,
       ),
-      topKeys: {
-        requests: tally.requests.top(TOP_KEYS).map(masked),
-        denials: tally.denials.top(TOP_KEYS).map(masked),
-      },
+      topKeys: this.#ranking.ofAll(tally.policies.all(), tally.isComplete),
       lastDenials: tally.lastDenials.latest(),
       store: this.#store(),
       config: config.snapshot(),
@@ -125,7 +114,11 @@ export class RateLimitStats {
     const nowMs = ties.nowMs();
     return tally.policies.all().map((counters): { label: unknown; stats: PolicyStats } => ({
       label: counters.label,
-      stats: counters.snapshot(nowMs, held.get(counters) ?? 0),
+      stats: counters.snapshot(
+        nowMs,
+        held.get(counters) ?? 0,
+        this.#ranking.ofEach(counters, tally.isComplete),
+      ),
     }));
   }
 
@@ -154,8 +147,4 @@ export class RateLimitStats {
       operations: operations.snapshot(),
     };
   }
-}
-
-function masked({ key, ...rest }: HeavyHitter): TopKey {
-  return { ...rest, key: maskKey(key) };
 }

@@ -17,7 +17,7 @@ export interface RateLimitSnapshot {
   readonly gateway: readonly PolicyStats[];
   /** Rules that are declared, and those that came while running and were used, as `*.example.com` or `default`. */
   readonly outbound: readonly OutboundStats[];
-  /** Who asks most, and who is denied most. */
+  /** Who asks most, and who is denied most: 20 each, of all plans and levels. */
   readonly topKeys: TopKeys;
   /** The last denials, the latest first: 50 at most. */
   readonly lastDenials: readonly DenialStats[];
@@ -92,6 +92,8 @@ export interface PolicyStats {
   readonly peakUse: number;
   /** How long those that were booked for later have to wait. */
   readonly waits: TimeStats;
+  /** Who asks most of it, and whom it denies most: 3 each. None for levels that count no callers. */
+  readonly topKeys: TopKeys;
 }
 
 /** What has happened to calls to the domains of one rule. */
@@ -168,7 +170,10 @@ export interface TimeStats {
   readonly buckets: readonly number[];
 }
 
-/** Who asks most, and who is denied most: 20 each, masked. Counts are estimates under load. */
+/**
+ * Who asks most, and who is denied most, masked. A key is counted for each plan by itself, and is
+ * there once for each of them.
+ */
 export interface TopKeys {
   /** Keys of the most requests, denied ones included, the most frequent first. */
   readonly requests: readonly TopKey[];
@@ -176,16 +181,21 @@ export interface TopKeys {
   readonly denials: readonly TopKey[];
 }
 
-/** A key that occurs often. */
+/**
+ * A key that occurs often under a plan. It is counted exactly where `atLeast` and `atMost` are the
+ * same.
+ */
 export interface TopKey {
   /** The key as it may be shown: a few characters, and a tag that tells equal masks apart. */
   readonly key: string;
-  /** The plan that counted it last. */
+  /** The plan that counted it, or the level of a gateway. */
   readonly policy: string;
-  /** How often, at most. */
+  /** How often it occurred, as well as it is known. */
   readonly count: number;
-  /** How much of that may be somebody else's. */
-  readonly error: number;
+  /** How often it was seen: the key occurred no less often. */
+  readonly atLeast: number;
+  /** How often it may have occurred; null under load, when not every request was looked at. */
+  readonly atMost: number | null;
 }
 
 /** A request that was denied. */

@@ -58,8 +58,13 @@ describe.each(Object.entries(STORES))('traffic, %s', (kind, options) => {
     await app.statuses(7, '/pair', { from: '127.0.0.77' });
     await app.statuses(2, '/pair', { from: '127.0.0.78' });
     const { topKeys, lastDenials } = snapshotOf(app);
-    expect(topKeys.requests.map(({ count }) => count)).toEqual([7, 2]);
-    expect(topKeys.denials).toMatchObject([{ count: 2, policy: 'gold', error: 0 }]);
+    expect(topKeys.requests.map(({ policy, count }) => [policy, count])).toEqual([
+      ['gold', 7],
+      ['daily', 5],
+      ['gold', 2],
+      ['daily', 2],
+    ]);
+    expect(topKeys.denials).toMatchObject([{ policy: 'gold', count: 2, atLeast: 2, atMost: 2 }]);
     expect(lastDenials.map(({ policy }) => policy)).toEqual(['gold', 'gold']);
     expect(lastDenials[0]!.retryAfterMs).toBeGreaterThan(1_000);
     expect(lastDenials[0]!.atMs).toBeGreaterThanOrEqual(lastDenials[1]!.atMs);
