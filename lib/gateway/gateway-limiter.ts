@@ -163,6 +163,14 @@ export class GatewayLimiter {
     return explainLevels(this.#state.config, this.#settings.overrides);
   }
 
+  /**
+   * The limits of every destination, as they are counted.
+   * @internal
+   */
+  levelLimits(): Iterable<LevelLimit> {
+    return this.#state.limits();
+  }
+
   /** Other limits for the whole server, in all processes; null for none. False when nothing changes. */
   async updateServer(limits: LevelLimits | null): Promise<boolean> {
     return this.#settings.update(serverUpdate(limits));

@@ -65,6 +65,12 @@ export class GatewayState {
     return this.#routes.values();
   }
 
+  /** What is asked anywhere; a limit that several destinations share occurs for each of them. */
+  *limits(): Iterable<LevelLimit> {
+    for (const { limits } of this.#routes.values()) yield* limits;
+    for (const { limits } of this.#unrouted.values()) yield* limits;
+  }
+
   route(id: string): PreparedRoute | undefined {
     return this.#routes.get(id);
   }

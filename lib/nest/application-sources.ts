@@ -7,6 +7,7 @@ import type { Plan } from '../core/plan.js';
 import { MemoryStore } from '../memory/memory-store.js';
 import type { Observation } from '../observe/observation.js';
 import type { StatsSources } from '../observe/rate-limit-stats.js';
+import type { DomainRule } from '../outbound/outbound-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
 import { Observed } from './observed.js';
 import { Outbound } from './outbound.js';
@@ -34,11 +35,12 @@ export class ApplicationSources implements StatsSources {
       keys: () => memory?.size ?? null,
       evictions: () => memory?.evictions ?? null,
     };
-    registry.onChange((names) => this.observation.config.changed('plans', names.join(', ')));
-  }
-
-  plans(): readonly Plan[] {
-    return this.registry.names().map((name) => definePlan(name, this.registry.find(name)!));
+    const { policies } = this.observation.tally;
+    for (const plan of this.#plansOf(registry.names())) policies.declare(plan);
+    registry.onChange((names) => {
+      for (const plan of this.#plansOf(names)) policies.change(plan);
+      this.observation.config.changed('plans', names.join(', '));
+    });
   }
 
   held(): Iterable<Limit> {
@@ -47,5 +49,17 @@ export class ApplicationSources implements StatsSources {
 
   rules(): readonly RuleView[] {
     return this.outbound.view();
+  }
+
+  ruleOf(source: string): DomainRule | undefined {
+    return this.outbound.ruleOf(source);
+  }
+
+  /** Those that are still there. */
+  #plansOf(names: readonly string[]): Plan[] {
+    return names.flatMap((name) => {
+      const definition = this.registry.find(name);
+      return definition === undefined ? [] : [definePlan(name, definition)];
+    });
   }
 }

@@ -64,7 +64,14 @@ export class Gateway implements OnApplicationShutdown {
 
   async #begin(): Promise<this> {
     await this.limiter.start();
+    this.#declareLevels();
     return this;
+  }
+
+  /** Levels that are limited have their metrics from the start. */
+  #declareLevels(): void {
+    const policies = this.ties.observation?.tally.policies;
+    for (const { limit } of this.limiter.levelLimits()) policies?.declare(limit.plan, limit.seenAs);
   }
 
   #log({ level, id, difference, tooManyConnections }: GatewayChange): void {

@@ -11,7 +11,7 @@ import { OutboundFetch } from '../outbound/outbound-fetch.js';
 import { OutboundFileWatcher } from '../outbound/outbound-file-watcher.js';
 import { readOutboundFile } from '../outbound/outbound-file.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
-import type { OutboundRulesOptions } from '../outbound/outbound-rules.js';
+import type { DomainRule, OutboundRulesOptions } from '../outbound/outbound-rules.js';
 import { OutboundRules } from '../outbound/outbound-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
 import { viewRules } from '../outbound/rule-view.js';
@@ -81,21 +81,15 @@ export class Outbound implements OnApplicationShutdown {
     return (this.#explained ??= explainRules(this.options, this.#inFile));
   }
 
+  /** The rule of that name that counts now. */
+  ruleOf(source: string): DomainRule | undefined {
+    return this.#book.rules.find(source);
+  }
+
   /** Reads the file of rules, if there is one. A bad one keeps the application from starting. */
   async start(): Promise<this> {
-    const { file, watch } = this.options;
-    if (file === undefined) return this;
-    if (!watch) {
-      await this.#change(await readOutboundFile(file));
-      return this;
-    }
-    this.#file = new OutboundFileWatcher(file, {
-      onChange: (rules) => {
-        this.#changeAndTell(rules).catch((error: Error) => this.#keepRules(error));
-      },
-      onError: (error) => this.#keepRules(error),
-    });
-    await this.#change(await this.#file.start());
+    await this.#readFile();
+    this.#declareRules();
     return this;
   }
 
@@ -103,6 +97,27 @@ export class Outbound implements OnApplicationShutdown {
     this.#file?.close();
     this.limiter.close('The application is shutting down.');
     this.#watch.close();
+  }
+
+  async #readFile(): Promise<void> {
+    const { file, watch } = this.options;
+    if (file === undefined) return;
+    if (!watch) return this.#change(await readOutboundFile(file));
+    this.#file = new OutboundFileWatcher(file, {
+      onChange: (rules) => {
+        this.#changeAndTell(rules).catch((error: Error) => this.#keepRules(error));
+      },
+      onError: (error) => this.#keepRules(error),
+    });
+    await this.#change(await this.#file.start());
+  }
+
+  /** Rules that are written have their metrics from the start. */
+  #declareRules(): void {
+    const { default: standard, domains, file } = this.options;
+    if (standard === undefined && domains === undefined && file === undefined) return;
+    const { observation } = this.ties;
+    for (const source of this.#book.rules.sources()) observation?.outbound.declare(source);
   }
 
   #observeCooldowns(): void {

@@ -5,6 +5,7 @@ import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../core/errors.js';
 import { PlanBook } from '../core/plan-book.js';
 import { PlanRegistry } from '../core/plan-registry.js';
+import { Observation } from '../observe/observation.js';
 import type { ReadyChain } from './handler-chains.js';
 import { HandlerChainsReader, locate } from './handler-chains.js';
 import { CONNECTION_METADATA } from './metadata.js';
@@ -25,6 +26,7 @@ export class RateLimitExplorer implements OnModuleInit {
     private readonly modules: ModulesContainer,
     private readonly chains: HandlerChainsReader,
     private readonly transports: Transports,
+    private readonly observation: Observation,
     registry: PlanRegistry,
   ) {
     this.#plans = new PlanBook(registry);
@@ -102,6 +104,8 @@ export class RateLimitExplorer implements OnModuleInit {
   async #checkPlans({ links = [], tokens }: ReadyChain, endless: boolean): Promise<void> {
     for (const link of links) {
       const plan = await this.#plans.find(link.plan);
+      // What a decorator names has its metrics from the start.
+      this.observation.tally.policies.declare(plan);
       if (endless && plan.kind === 'concurrency') throw endlessSlot(plan.name);
       const cost = link.tokens ?? (typeof tokens === 'number' ? tokens : 1);
       if (plan.quota <= 0 || plan.kind === 'concurrency' || cost <= plan.quota) continue;

@@ -95,6 +95,8 @@ export interface CooldownMessage {
 export interface LeaseMessage {
   /** The plan, level of the gateway or outbound rule that lent it. */
   readonly policy: string;
+  /** `outbound` for a call to a domain, `inbound` for a plan or a level of the gateway. */
+  readonly direction: 'inbound' | 'outbound';
   /** Milliseconds for which this process held it. */
   readonly heldMs: number;
 }

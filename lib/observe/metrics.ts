@@ -1,3 +1,6 @@
+import { isOther } from './counters-by-name.js';
+import { requestSamples } from './request-samples.js';
+import type { Labels, Sample, TimesSample } from './sample.js';
 import type {
   OutboundStats,
   PolicyStats,
@@ -5,21 +8,6 @@ import type {
   StoreStats,
   TimeStats,
 } from './stats-snapshot.js';
-
-/** Labels and their values; all of them are few. */
-export type Labels = Readonly<Record<string, string>>;
-
-/** One number under its labels. */
-export interface Sample {
-  readonly labels: Labels;
-  readonly value: number;
-}
-
-/** A distribution under its labels. */
-export interface TimesSample {
-  readonly labels: Labels;
-  readonly times: TimeStats;
-}
 
 interface MetricBase {
   /** After the prefix, as OpenTelemetry writes it. */
@@ -54,7 +42,7 @@ export const METRICS: readonly Metric[] = [
     ...{ name: 'requests', prometheus: 'requests_total', kind: 'counter', unit: '{request}' },
     help: 'Requests by the plan, level or rule that counted them, and what it said.',
     labels: ['policy', 'direction', 'result', 'reason', 'dry_run'],
-    read: (stats) => [...policiesOf(stats).flatMap(requestsOf), ...stats.outbound.flatMap(callsOf)],
+    read: requestSamples,
   },
   {
     ...{ name: 'near_limit', prometheus: 'near_limit_total', kind: 'counter', unit: '{request}' },
@@ -116,26 +104,26 @@ export const METRICS: readonly Metric[] = [
   {
     ...{ name: 'lease.active', prometheus: 'lease_active', kind: 'up-down', unit: '{lease}' },
     help: 'Slots that this process holds.',
-    labels: ['policy'],
-    read: (stats) =>
-      [...policiesOf(stats).filter(lends), ...stats.outbound.filter(isCapped)].map(
-        ({ policy, leasesHeld }) => ({ labels: { policy }, value: leasesHeld }),
-      ),
+    labels: ['policy', 'direction'],
+    read: (stats) => [
+      ...policiesOf(stats).filter(lends).map(slotsOf(IN)),
+      ...stats.outbound.filter(isCapped).map(slotsOf(OUT)),
+    ],
   },
   {
     ...{ name: 'lease.duration', prometheus: 'lease_duration_seconds', kind: 'histogram' },
     unit: 's',
     help: 'How long slots were held.',
-    labels: ['policy'],
-    read: (stats) =>
-      [...policiesOf(stats), ...stats.outbound].flatMap(({ policy, leaseTimes }) =>
-        recorded({ policy }, leaseTimes),
-      ),
+    labels: ['policy', 'direction'],
+    read: (stats) => [
+      ...policiesOf(stats).flatMap(leaseTimesOf(IN)),
+      ...stats.outbound.flatMap(leaseTimesOf(OUT)),
+    ],
   },
   {
     ...{ name: 'limit', prometheus: 'limit', kind: 'gauge', unit: '1' },
     help: 'What is allowed: requests per second, at once after a pause, or under way.',
-    labels: ['policy', 'kind'],
+    labels: ['policy', 'direction', 'kind'],
     read: (stats) => [...policiesOf(stats).flatMap(limitsOf), ...stats.outbound.flatMap(rulesOf)],
   },
   {
@@ -212,41 +200,6 @@ function policiesOf({ plans, gateway }: RateLimitSnapshot): PolicyStats[] {
   return [...plans, ...gateway];
 }
 
-function requestsOf(stats: PolicyStats): Sample[] {
-  const { policy, kind, allowed, delayed, failedOpen, denied, deniedByZero, failedClosed } = stats;
-  const why = kind === 'concurrency' ? 'concurrency' : 'rate';
-  const sample = (result: string, reason: string, value: number, dryRun = false): Sample => ({
-    labels: { policy, ...IN, result, reason, dry_run: String(dryRun) },
-    value,
-  });
-  const always = [
-    sample('allowed', '', allowed - delayed - failedOpen),
-    sample('denied', why, denied - deniedByZero - failedClosed),
-  ];
-  const rare = [
-    sample('delayed', '', delayed),
-    sample('allowed', 'store_error', failedOpen),
-    sample('denied', 'deny_list', deniedByZero),
-    sample('denied', 'store_error', failedClosed),
-    sample('denied', why, stats.shadowDenied, true),
-  ];
-  return [...always, ...rare.filter(({ value }) => value > 0)];
-}
-
-function callsOf({ policy, allowed, delayed, denied }: OutboundStats): Sample[] {
-  const sample = (result: string, reason: string, value: number): Sample => ({
-    labels: { policy, ...OUT, result, reason, dry_run: 'false' },
-    value,
-  });
-  return [
-    sample('allowed', '', allowed),
-    sample('delayed', '', delayed),
-    ...Object.entries(denied)
-      .filter(([, count]) => count > 0)
-      .map(([reason, count]) => sample('denied', reason, count)),
-  ];
-}
-
 function waitsOf({ policy, waits, timeouts, cancellations }: OutboundStats): TimesSample[] {
   return [
     ...recorded({ policy, ...OUT, result: 'acquired' }, waits),
@@ -259,31 +212,48 @@ function recorded(labels: Labels, times: TimeStats): TimesSample[] {
   return times.count === 0 ? [] : [{ labels, times }];
 }
 
+/** A plan and an outbound rule may be called the same: `default`. */
+type Direction = typeof IN | typeof OUT;
+
+function slotsOf(direction: Direction) {
+  return ({ policy, leasesHeld }: PolicyStats | OutboundStats): Sample => ({
+    labels: { policy, ...direction },
+    value: leasesHeld,
+  });
+}
+
+function leaseTimesOf(direction: Direction) {
+  return ({ policy, leaseTimes }: PolicyStats | OutboundStats): TimesSample[] =>
+    recorded({ policy, ...direction }, leaseTimes);
+}
+
 function limitsOf({ policy, kind, quota, windowMs }: PolicyStats): Sample[] {
   // No limit is not a number that could be compared.
   if (quota < 0) return [];
-  if (kind === 'concurrency') return [{ labels: { policy, kind }, value: quota }];
+  if (kind === 'concurrency') return [{ labels: { policy, ...IN, kind }, value: quota }];
   const rate = windowMs > 0 ? (quota * 1_000) / windowMs : 0;
-  const burst = { labels: { policy, kind: 'burst' }, value: quota };
-  return [{ labels: { policy, kind: 'rate' }, value: rate }, burst];
+  const burst = { labels: { policy, ...IN, kind: 'burst' }, value: quota };
+  return [{ labels: { policy, ...IN, kind: 'rate' }, value: rate }, burst];
 }
 
 function rulesOf(stats: OutboundStats): Sample[] {
   const { policy, requestsPerSecond, burstCapacity, maxConcurrent } = stats;
+  // Many rules together, or one that is not there any more.
+  if (requestsPerSecond === 0) return [];
   const samples = [
-    { labels: { policy, kind: 'rate' }, value: requestsPerSecond },
-    { labels: { policy, kind: 'burst' }, value: burstCapacity },
-    { labels: { policy, kind: 'concurrency' }, value: maxConcurrent },
+    { labels: { policy, ...OUT, kind: 'rate' }, value: requestsPerSecond },
+    { labels: { policy, ...OUT, kind: 'burst' }, value: burstCapacity },
+    { labels: { policy, ...OUT, kind: 'concurrency' }, value: maxConcurrent },
   ];
   return isCapped(stats) ? samples : samples.slice(0, 2);
 }
 
-function lends({ kind }: PolicyStats): boolean {
-  return kind === 'concurrency';
+function lends({ policy, kind }: PolicyStats): boolean {
+  return kind === 'concurrency' || isOther(policy);
 }
 
-function isCapped({ maxConcurrent }: OutboundStats): boolean {
-  return maxConcurrent >= 0;
+function isCapped({ policy, maxConcurrent }: OutboundStats): boolean {
+  return maxConcurrent >= 0 || isOther(policy);
 }
 
 function nameOf({ kind }: StoreStats): Labels {

@@ -1,5 +1,7 @@
 import type { Limit } from '../core/limit-store.js';
+import type { LeaseMessage } from './channels.js';
 import { ConfigTally } from './config-tally.js';
+import { OTHER_POLICY } from './counters-by-name.js';
 import type { RuleCounters } from './outbound-tally.js';
 import { OutboundTally } from './outbound-tally.js';
 import type { PolicyCounters } from './policy-counters.js';
@@ -37,7 +39,7 @@ export class Observation {
     const topic = this.topics.lease;
     for (const limit of limits) {
       this.countersOf(limit).leaseTimes.record(heldMs);
-      if (topic.isHeard) topic.publish({ policy: limit.seenAs?.name ?? limit.plan.name, heldMs });
+      if (topic.isHeard) topic.publish({ ...namesOf(limit), heldMs });
     }
   }
 
@@ -59,6 +61,12 @@ export class Observation {
       : this.tally.policies.of(limit);
   }
 
+  /** The name under which something is counted: its own, or `_other`. */
+  countedAs(policy: string, direction: 'inbound' | 'outbound'): string {
+    const names = direction === 'outbound' ? this.outbound : this.tally.policies;
+    return names.has(policy) ? policy : OTHER_POLICY;
+  }
+
   /** Counts from zero. What is going on, and how the store is, stays known. */
   reset(): void {
     this.tally.reset();
@@ -66,4 +74,9 @@ export class Observation {
     this.operations.reset();
     this.sinceAtMs = this.ties.timeMs();
   }
+}
+
+function namesOf({ plan, seenAs }: Limit): Pick<LeaseMessage, 'policy' | 'direction'> {
+  const direction = seenAs?.side === 'outbound' ? 'outbound' : 'inbound';
+  return { policy: seenAs?.name ?? plan.name, direction };
 }

@@ -1,14 +1,19 @@
 import { UNLIMITED } from '../core/plan.js';
 import { DELAYED_OVER_MS } from '../outbound/limit-stats.js';
 import type { OutboundListener, OutboundRefusal } from '../outbound/outbound-listener.js';
+import type { DomainRule } from '../outbound/outbound-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
-import { MAX_POLICIES, OTHER_POLICY } from './policy-book.js';
+import { joinViews } from '../outbound/rule-view.js';
+import { CountersByName, isOther } from './counters-by-name.js';
 import type { Topic } from './topics.js';
 import type { WaitMessage } from './channels.js';
 import type { OutboundStats, Totals } from './stats-snapshot.js';
 import { TimeRecord } from './time-stats.js';
 
 const OUT = { direction: 'outbound' } as const;
+
+/** The rule of that name as it counts now; undefined when there is none any more. */
+type FindRule = (policy: string) => DomainRule | undefined;
 
 /** What is counted under one rule. */
 export class RuleCounters {
@@ -30,12 +35,17 @@ export class RuleCounters {
   readonly cancellations = new TimeRecord();
   readonly leaseTimes = new TimeRecord();
 
-  snapshot(policy: string, view: RuleView | undefined, leasesHeld: number): OutboundStats {
+  snapshot(
+    policy: string,
+    rule: DomainRule | undefined,
+    view: Omit<RuleView, 'source' | 'rule'> | undefined,
+    leasesHeld: number,
+  ): OutboundStats {
     return {
       policy,
-      requestsPerSecond: view?.rule.requestsPerSecond ?? 0,
-      burstCapacity: view?.rule.burstCapacity ?? 0,
-      maxConcurrent: view?.rule.maxConcurrent ?? UNLIMITED,
+      requestsPerSecond: rule?.requestsPerSecond ?? 0,
+      burstCapacity: rule?.burstCapacity ?? 0,
+      maxConcurrent: rule?.maxConcurrent ?? UNLIMITED,
       allowed: this.allowed,
       delayed: this.delayed,
       denied: { ...this.denied },
@@ -59,7 +69,7 @@ export class RuleCounters {
 
 /** Counts what becomes of outbound calls, rule by rule. */
 export class OutboundTally implements OutboundListener {
-  readonly #rules = new Map<string, RuleCounters>();
+  readonly #rules = new CountersByName<RuleCounters>();
 
   constructor(
     private readonly totals: { -readonly [Name in keyof Totals]: number },
@@ -86,33 +96,41 @@ export class OutboundTally implements OutboundListener {
     if (this.topic.isHeard) this.topic.publish({ policy, ...OUT, waitedMs, result: reason });
   }
 
+  /** A rule that is known at start: it has counters of its own, always. */
+  declare(policy: string): void {
+    this.#rules.declare(policy, () => new RuleCounters());
+  }
+
+  /** Whether a rule has counters of its own. */
+  has(policy: string): boolean {
+    return this.#rules.get(policy) !== undefined;
+  }
+
   /** The counters of a rule. */
   of(policy: string): RuleCounters {
-    return this.#rules.get(policy) ?? this.#open(policy);
+    return this.#rules.get(policy) ?? this.#rules.open(policy, () => new RuleCounters());
   }
 
   /** What has happened, and what is going on now. */
   snapshot(
     views: readonly RuleView[],
+    find: FindRule,
     heldBy: (counters: RuleCounters) => number,
   ): OutboundStats[] {
-    for (const { source } of views) this.of(source);
-    const bySource = new Map(views.map((view) => [view.source, view]));
-    return [...this.#rules].map(([policy, counters]) =>
-      counters.snapshot(policy, bySource.get(policy), heldBy(counters)),
-    );
+    const viewsOf = new Map<RuleCounters, RuleView[]>();
+    for (const view of views) {
+      const counters = this.of(view.source);
+      viewsOf.set(counters, [...(viewsOf.get(counters) ?? []), view]);
+    }
+    return this.#rules.entries().map(([policy, counters]) => {
+      const own = viewsOf.get(counters) ?? [];
+      // What many rules have in common is no limit.
+      const rule = isOther(policy) ? undefined : (own[0]?.rule ?? find(policy));
+      return counters.snapshot(policy, rule, joinViews(own), heldBy(counters));
+    });
   }
 
   reset(): void {
-    this.#rules.clear();
-  }
-
-  #open(policy: string): RuleCounters {
-    const name = this.#rules.size < MAX_POLICIES ? policy : OTHER_POLICY;
-    const known = this.#rules.get(name);
-    if (known) return known;
-    const counters = new RuleCounters();
-    this.#rules.set(name, counters);
-    return counters;
+    this.#rules.clear(() => new RuleCounters());
   }
 }

@@ -1,12 +1,9 @@
-import type { Limit } from '../core/limit-store.js';
+import type { Limit, LimitLabel } from '../core/limit-store.js';
+import type { Plan } from '../core/plan.js';
 import { UNLIMITED } from '../core/plan.js';
+import { CountersByName, isOther, MAX_POLICIES, OTHER_LEVELS } from './counters-by-name.js';
+import { KeyRoom } from './heavy-hitters.js';
 import { PolicyCounters } from './policy-counters.js';
-
-/** Names that are told apart. Plans may come from a database, one for every customer. */
-export const MAX_POLICIES = 200;
-
-/** Stands for all names beyond. */
-export const OTHER_POLICY = '_other';
 
 /**
  * Finds what is counted under a limit. Chains of one route name the same plans again and again, so
@@ -14,11 +11,23 @@ export const OTHER_POLICY = '_other';
  * instead of the hash of a name.
  */
 export class PolicyBook {
-  readonly #plans = new Map<string, PolicyCounters>();
+  readonly #plans = new CountersByName<PolicyCounters>();
   /** Levels of a gateway, and rules of domains: a plan of a user may be called the same. */
-  readonly #labels = new Map<string, PolicyCounters>();
+  readonly #labels = new CountersByName<PolicyCounters>(OTHER_LEVELS);
+  #room = new KeyRoom();
   /** The last ones, by their place in the chain. */
   readonly recent: (PolicyCounters | undefined)[] = [];
+
+  /** A plan or a level that is known at start: it has counters of its own, always. */
+  declare(plan: Plan, label?: LimitLabel): void {
+    const name = label?.name ?? plan.name;
+    this.#namesFor(label).declare(name, () => new PolicyCounters(name, plan, label, this.#room));
+  }
+
+  /** Another definition of a plan, which is shown from now on even if nobody uses it. */
+  change(plan: Plan): void {
+    this.#plans.get(plan.name)?.adopt(plan, undefined);
+  }
 
   /** The counters of a limit; `place` is where it stands in its chain. */
   find(limit: Limit, place: number): PolicyCounters {
@@ -32,42 +41,52 @@ export class PolicyBook {
   /** The same for those who only look: the plan need not be the one that is in force. */
   of(limit: Limit): PolicyCounters {
     const { plan, seenAs: label } = limit;
-    const names = label === undefined ? this.#plans : this.#labels;
-    return names.get(label?.name ?? plan.name) ?? this.#open(limit, names);
+    return this.#namesFor(label).get(label?.name ?? plan.name) ?? this.#open(limit);
+  }
+
+  /** Whether a plan or a level has counters of its own. */
+  has(name: string): boolean {
+    return this.#plans.get(name) !== undefined || this.#labels.get(name) !== undefined;
   }
 
   /** All of them, in order of appearance. */
   all(): PolicyCounters[] {
-    return [...this.#plans.values(), ...this.#labels.values()];
+    const entries = [...this.#plans.entries(), ...this.#labels.entries()];
+    return entries.map(([, counters]) => counters);
   }
 
   clear(): void {
-    this.#plans.clear();
-    this.#labels.clear();
+    this.#room = new KeyRoom();
+    const again = ({ policy, plan, label }: PolicyCounters) =>
+      new PolicyCounters(policy, plan, label, this.#room);
+    this.#plans.clear(again);
+    this.#labels.clear(again);
     this.recent.length = 0;
+  }
+
+  #namesFor(label: LimitLabel | undefined): CountersByName<PolicyCounters> {
+    return label === undefined ? this.#plans : this.#labels;
   }
 
   #findByName(limit: Limit, place: number): PolicyCounters {
     const { plan, seenAs: label } = limit;
-    const names = label === undefined ? this.#plans : this.#labels;
-    const counters = names.get(label === undefined ? plan.name : label.name);
-    if (counters === undefined) return this.#open(limit, names);
+    const counters = this.of(limit);
+    if (counters.isOther) return counters;
     if (counters.plan !== plan || counters.label !== label) counters.adopt(plan, label);
     // Chains are short; a long one must not fill the memory.
     if (place < MAX_POLICIES) this.recent[place] = counters;
     return counters;
   }
 
-  #open({ plan, seenAs: label }: Limit, names: Map<string, PolicyCounters>): PolicyCounters {
-    if (names.size < MAX_POLICIES) {
-      const counters = new PolicyCounters(label?.name ?? plan.name, plan, label);
-      names.set(counters.policy, counters);
-      return counters;
-    }
-    let other = names.get(OTHER_POLICY);
-    // What many have in common is no limit.
-    const nobody = { ...plan, name: OTHER_POLICY, quota: UNLIMITED, windowMs: 0, shadow: false };
-    if (!other) names.set(OTHER_POLICY, (other = new PolicyCounters(OTHER_POLICY, nobody, label)));
-    return other;
+  #open({ plan, seenAs: label }: Limit): PolicyCounters {
+    return this.#namesFor(label).open(label?.name ?? plan.name, (policy) => {
+      const shown = isOther(policy) ? ofMany(plan) : plan;
+      return new PolicyCounters(policy, shown, label, this.#room);
+    });
   }
+}
+
+/** What many plans have in common is no limit. */
+function ofMany(plan: Plan): Plan {
+  return { ...plan, quota: UNLIMITED, windowMs: 0, shadow: false };
 }

@@ -1,7 +1,10 @@
 import type { LimitLabel } from '../core/limit-store.js';
 import type { FailurePolicy, Plan } from '../core/plan.js';
 import { DENY_ALL } from '../core/plan.js';
-import type { PolicyStats } from './stats-snapshot.js';
+import { isOther } from './counters-by-name.js';
+import type { KeyRoom } from './heavy-hitters.js';
+import { HeavyHitters } from './heavy-hitters.js';
+import type { PolicyStats, TopKeys } from './stats-snapshot.js';
 import { TimeRecord } from './time-stats.js';
 
 /** How long the largest use is remembered at least. */
@@ -25,6 +28,9 @@ export class PolicyCounters {
   failedClosed = 0;
   failedLocal = 0;
   refunds = 0;
+  /** Keys of requests, denied ones included. */
+  readonly keys: HeavyHitters;
+  readonly deniedKeys: HeavyHitters;
   /** Since the peak was last moved on. */
   #fewestLeft = Number.POSITIVE_INFINITY;
   #fewestLeftBefore = Number.POSITIVE_INFINITY;
@@ -32,27 +38,35 @@ export class PolicyCounters {
   readonly waits = new TimeRecord();
   readonly leaseTimes = new TimeRecord();
 
+  /** Whether these are the counters of many plans, which have no quota in common. */
+  readonly isOther: boolean;
+
   constructor(
     readonly policy: string,
     public plan: Plan,
     public label: LimitLabel | undefined,
+    room: KeyRoom,
   ) {
-    this.lookBelow = plan.quota;
+    this.keys = new HeavyHitters(room);
+    this.deniedKeys = new HeavyHitters(room);
+    this.isOther = isOther(policy);
+    this.#lookAtAll();
   }
 
-  /** Looks at what an allowed request left of the quota. */
-  noteLeft(remaining: number): void {
-    const nearLimit = Math.floor(this.plan.quota * NEAR_LIMIT_LEFT);
+  /** Looks at what an allowed request left of the quota of its plan. */
+  noteLeft(remaining: number, { quota }: Plan): void {
+    const nearLimit = Math.floor(quota * NEAR_LIMIT_LEFT);
     if (remaining <= nearLimit) this.nearLimit++;
+    if (this.isOther) return;
     if (remaining < this.#fewestLeft) this.#fewestLeft = remaining;
     // Most requests are neither near the limit nor nearer than another one was.
     this.lookBelow = Math.max(nearLimit, this.#fewestLeft - 1);
   }
 
-  noteDenial(fromCache: boolean): void {
+  noteDenial({ quota }: Plan, fromCache: boolean): void {
     this.denied++;
     if (fromCache) this.fromDenyCache++;
-    if (this.plan.quota === DENY_ALL) this.deniedByZero++;
+    if (quota === DENY_ALL) this.deniedByZero++;
   }
 
   /** The store could not answer. What was decided in this process is counted as usual besides. */
@@ -79,12 +93,12 @@ export class PolicyCounters {
       this.#fewestLeft = Number.POSITIVE_INFINITY;
       this.#fewestLeftBefore = Number.POSITIVE_INFINITY;
     }
-    this.lookBelow = plan.quota;
     this.plan = plan;
     this.label = label;
+    this.#lookAtAll();
   }
 
-  snapshot(nowMs: number, leasesHeld: number): PolicyStats {
+  snapshot(nowMs: number, leasesHeld: number, topKeys: TopKeys): PolicyStats {
     const { policy, plan } = this;
     return {
       policy,
@@ -107,7 +121,12 @@ export class PolicyCounters {
       leaseTimes: this.leaseTimes.snapshot(),
       peakUse: this.#peakUse(nowMs),
       waits: this.waits.snapshot(),
+      topKeys,
     };
+  }
+
+  #lookAtAll(): void {
+    this.lookBelow = this.isOther ? Number.POSITIVE_INFINITY : this.plan.quota;
   }
 
   /** Moved on by those who look, so that whoever counts need not look at a clock. */
@@ -117,7 +136,7 @@ export class PolicyCounters {
       this.#peakSinceMs = nowMs;
       this.#fewestLeftBefore = this.#fewestLeft;
       this.#fewestLeft = Number.POSITIVE_INFINITY;
-      this.lookBelow = this.plan.quota;
+      this.#lookAtAll();
     }
     const { quota } = this.plan;
     if (fewest === Number.POSITIVE_INFINITY || quota <= 0) return 0;

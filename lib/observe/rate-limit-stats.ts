@@ -1,22 +1,13 @@
 import type { Limit } from '../core/limit-store.js';
-import type { FailurePolicy, Plan } from '../core/plan.js';
+import type { FailurePolicy } from '../core/plan.js';
+import type { DomainRule } from '../outbound/outbound-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
-import type { HeavyHitter } from './heavy-hitters.js';
-import { maskKey } from './mask-key.js';
+import { KeyRanking } from './key-ranking.js';
 import type { Observation } from './observation.js';
 import type { RuleCounters } from './outbound-tally.js';
-import { PolicyCounters } from './policy-counters.js';
+import type { PolicyCounters } from './policy-counters.js';
 import { SecondSeries } from './second-series.js';
-import type {
-  PolicyStats,
-  RateLimitSnapshot,
-  SeriesPoint,
-  StoreStats,
-  TopKey,
-} from './stats-snapshot.js';
-
-/** How many of the most frequent keys are told. */
-const TOP_KEYS = 20;
+import type { PolicyStats, RateLimitSnapshot, SeriesPoint, StoreStats } from './stats-snapshot.js';
 
 /** Where the stats are read from. */
 export interface StatsSources {
@@ -28,12 +19,12 @@ export interface StatsSources {
     keys(): number | null;
     evictions(): number | null;
   };
-  /** Plans that are written in the options, used or not. */
-  plans(): readonly Plan[];
   /** Limits of which a slot is held, once for each slot. */
   held(): Iterable<Limit>;
   /** What is going on at the outbound side. */
   rules(): readonly RuleView[];
+  /** The outbound rule of that name, used or not. */
+  ruleOf(source: string): DomainRule | undefined;
 }
 
 type HeldCounts = Map<PolicyCounters | RuleCounters, number>;
@@ -48,6 +39,7 @@ type HeldCounts = Map<PolicyCounters | RuleCounters, number>;
  */
 export class RateLimitStats {
   readonly #series: SecondSeries;
+  readonly #ranking = new KeyRanking();
 
   /** @internal Made by the module. */
   constructor(private readonly sources: StatsSources) {
@@ -65,6 +57,7 @@ export class RateLimitStats {
     const { observation } = this.sources;
     const { tally, outbound, config, ties, sinceAtMs } = observation;
     const held = this.#countHeld();
+    this.#ranking.begin();
     const policies = this.#policies(held);
     return {
       takenAtMs: ties.timeMs(),
@@ -72,11 +65,12 @@ export class RateLimitStats {
       totals: tally.totals,
       plans: policies.filter(({ label }) => label === undefined).map(({ stats }) => stats),
       gateway: policies.filter(({ label }) => label !== undefined).map(({ stats }) => stats),
-      outbound: outbound.snapshot(this.sources.rules(), (rule) => held.get(rule) ?? 0),
-      topKeys: {
-        requests: tally.requests.top(TOP_KEYS).map(masked),
-        denials: tally.denials.top(TOP_KEYS).map(masked),
-      },
+      outbound: outbound.snapshot(
+        this.sources.rules(),
+        (policy) => this.sources.ruleOf(policy),
+        (rule) => held.get(rule) ?? 0,
+      ),
+      topKeys: this.#ranking.ofAll(tally.policies.all(), tally.isComplete),
       lastDenials: tally.lastDenials.latest(),
       store: this.#store(),
       config: config.snapshot(),
@@ -102,6 +96,14 @@ export class RateLimitStats {
     return this.snapshot();
   }
 
+  /**
+   * The name under which a plan, a level or a rule is counted: its own, or `_other`.
+   * @internal
+   */
+  countedAs(policy: string, direction: 'inbound' | 'outbound'): string {
+    return this.sources.observation.countedAs(policy, direction);
+  }
+
   /** Stops writing down seconds. */
   close(): void {
     this.#series.stop();
@@ -110,13 +112,13 @@ export class RateLimitStats {
   #policies(held: HeldCounts) {
     const { tally, ties } = this.sources.observation;
     const nowMs = ties.nowMs();
-    const used = tally.policies.all();
-    const names = new Set(used.filter(({ label }) => !label).map(({ policy }) => policy));
-    const unused = this.sources.plans().filter(({ name }) => !names.has(name));
-    const idle = unused.map((plan) => new PolicyCounters(plan.name, plan, undefined));
-    return [...used, ...idle].map((counters): { label: unknown; stats: PolicyStats } => ({
+    return tally.policies.all().map((counters): { label: unknown; stats: PolicyStats } => ({
       label: counters.label,
-      stats: counters.snapshot(nowMs, held.get(counters) ?? 0),
+      stats: counters.snapshot(
+        nowMs,
+        held.get(counters) ?? 0,
+        this.#ranking.ofEach(counters, tally.isComplete),
+      ),
     }));
   }
 
@@ -145,8 +147,4 @@ export class RateLimitStats {
       operations: operations.snapshot(),
     };
   }
-}
-
-function masked({ key, ...rest }: HeavyHitter): TopKey {
-  return { ...rest, key: maskKey(key) };
 }

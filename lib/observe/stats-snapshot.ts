@@ -11,13 +11,13 @@ export interface RateLimitSnapshot {
   readonly sinceAtMs: number;
   /** Requests, each counted once however many limits it had to pass. */
   readonly totals: Totals;
-  /** Plans that were used, and those that are written in the options, by name. */
+  /** Plans that are declared, and those that came while running and were used. */
   readonly plans: readonly PolicyStats[];
-  /** Levels of the gateway that were asked, as `server-qps` or `backend-connections:api`. */
+  /** Levels of the gateway that are limited, as `server-qps` or `backend-connections:api`. */
   readonly gateway: readonly PolicyStats[];
-  /** Rules of domains that were called, as `*.example.com` or `default`. */
+  /** Rules that are declared, and those that came while running and were used, as `*.example.com` or `default`. */
   readonly outbound: readonly OutboundStats[];
-  /** Who asks most, and who is denied most. */
+  /** Who asks most, and who is denied most: 20 each, of all plans and levels. */
   readonly topKeys: TopKeys;
   /** The last denials, the latest first: 50 at most. */
   readonly lastDenials: readonly DenialStats[];
@@ -50,7 +50,10 @@ export interface Totals {
  * chain denied is not counted here: it cost this plan nothing.
  */
 export interface PolicyStats {
-  /** Name of the plan or of the level; `_other` for all beyond the first 200. */
+  /**
+   * Name of the plan or of the level. What came while running shares `_other` or `_other_levels`
+   * beyond the first 200 names.
+   */
   readonly policy: string;
   readonly kind: Plan['kind'];
   /** What it holds in all: its capacity, limit or slots. −1 is no limit, 0 denies all. */
@@ -85,19 +88,24 @@ export interface PolicyStats {
   readonly leasesHeld: number;
   /** How long slots were held before they were given back. */
   readonly leaseTimes: TimeStats;
-  /** The largest share of the quota that any one key had used lately, from 0 to 1. */
+  /** The largest share of the quota that any one key had used lately, from 0 to 1; 0 for `_other`. */
   readonly peakUse: number;
   /** How long those that were booked for later have to wait. */
   readonly waits: TimeStats;
+  /** Who asks most of it, and whom it denies most: 3 each. None for levels that count no callers. */
+  readonly topKeys: TopKeys;
 }
 
 /** What has happened to calls to the domains of one rule. */
 export interface OutboundStats {
-  /** The rule: a name, a wildcard or `default`; `_other` for all beyond the first 200. */
+  /**
+   * The rule: a name, a wildcard or `default`. What came while running shares `_other` beyond the first
+   * 200 rules.
+   */
   readonly policy: string;
-  /** Calls to each domain that are let go each second; 0 while this process knows none. */
+  /** Calls to each domain that are let go each second; 0 for `_other`. */
   readonly requestsPerSecond: number;
-  /** Calls to each domain that may go at once after a pause; 0 while this process knows none. */
+  /** Calls to each domain that may go at once after a pause; 0 for `_other`. */
   readonly burstCapacity: number;
   /** Calls that may be under way at once; −1 is no limit, 0 refuses all. */
   readonly maxConcurrent: number;
@@ -162,7 +170,10 @@ export interface TimeStats {
   readonly buckets: readonly number[];
 }
 
-/** Who asks most, and who is denied most: 20 each, masked. Counts are estimates under load. */
+/**
+ * Who asks most, and who is denied most, masked. A key is counted for each plan by itself, and is
+ * there once for each of them.
+ */
 export interface TopKeys {
   /** Keys of the most requests, denied ones included, the most frequent first. */
   readonly requests: readonly TopKey[];
@@ -170,16 +181,21 @@ export interface TopKeys {
   readonly denials: readonly TopKey[];
 }
 
-/** A key that occurs often. */
+/**
+ * A key that occurs often under a plan. It is counted exactly where `atLeast` and `atMost` are the
+ * same.
+ */
 export interface TopKey {
   /** The key as it may be shown: a few characters, and a tag that tells equal masks apart. */
   readonly key: string;
-  /** The plan that counted it last. */
+  /** The plan that counted it, or the level of a gateway. */
   readonly policy: string;
-  /** How often, at most. */
+  /** How often it occurred, as well as it is known. */
   readonly count: number;
-  /** How much of that may be somebody else's. */
-  readonly error: number;
+  /** How often it was seen: the key occurred no less often. */
+  readonly atLeast: number;
+  /** How often it may have occurred; null under load, when not every request was looked at. */
+  readonly atMost: number | null;
 }
 
 /** A request that was denied. */

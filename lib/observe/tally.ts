@@ -1,6 +1,5 @@
 import type { Decision, Inquiry, Limit, LimitDecision } from '../core/limit-store.js';
 import { DenialLog } from './denial-log.js';
-import { HeavyHitters } from './heavy-hitters.js';
 import { PolicyBook } from './policy-book.js';
 import type { PolicyCounters } from './policy-counters.js';
 import { Sampler } from './sampler.js';
@@ -38,8 +37,6 @@ export class Tally {
   private readonly recent = this.policies.recent;
   /** Those that may pass at once: the only number that nearly every decision changes. */
   private allowed = 0;
-  readonly requests = new HeavyHitters();
-  readonly denials = new HeavyHitters();
   readonly lastDenials = new DenialLog();
   readonly #sampler: Sampler;
   /** So many that are allowed until one is looked at more closely. */
@@ -53,6 +50,11 @@ export class Tally {
   ) {
     this.#sampler = new Sampler(ties.nowMs, ties.random);
     this.#deniedSampler = new Sampler(ties.nowMs, ties.random);
+  }
+
+  /** Whether every request was looked at, and every denial: keys are counted exactly then. */
+  get isComplete(): { readonly requests: boolean; readonly denials: boolean } {
+    return { requests: !this.#sampler.hasSkipped, denials: !this.#deniedSampler.hasSkipped };
   }
 
   get totals(): Totals {
@@ -73,7 +75,7 @@ export class Tally {
       if (!admits) this.countShadow(counters);
       else {
         counters.allowed++;
-        if (remaining <= counters.lookBelow) counters.noteLeft(remaining);
+        if (remaining <= counters.lookBelow) counters.noteLeft(remaining, limit.plan);
       }
     }
     if (allowed >= this.sampleAt) this.sample(limits);
@@ -84,12 +86,15 @@ export class Tally {
     if (decision.failure !== undefined) this.#countFailure(limits, decision);
     else if (decision.allowed) this.#countSlowly(decision);
     else this.#countDenied(decision);
-    if (--this.sampleAt <= this.allowed) this.sample(limits.map((limit) => ({ limit })));
+    this.#maySample(limits, decision);
   }
 
   /** Counts what limits of 0 said; of a chain that they did not deny, the rest is counted by itself. */
   countClosed(decision: Decision): void {
-    if (!decision.allowed) return this.#countDenied(decision);
+    if (!decision.allowed) {
+      this.#countDenied(decision);
+      return this.#maySample([], decision);
+    }
     for (const { limit } of decision.limits) this.countShadow(this.policies.of(limit));
     return undefined;
   }
@@ -100,11 +105,12 @@ export class Tally {
 
   reset(): void {
     for (const name of Object.keys(this.others) as (keyof Totals)[]) this.others[name] = 0;
-    this.sampleAt -= this.allowed;
     this.allowed = 0;
+    this.sampleAt = 1;
+    this.#untilDeniedSample = 1;
+    this.#sampler.hasSkipped = false;
+    this.#deniedSampler.hasSkipped = false;
     this.policies.clear();
-    this.requests.clear();
-    this.denials.clear();
     this.lastDenials.clear();
   }
 
@@ -117,13 +123,14 @@ export class Tally {
       if (!admits) this.countShadow(counters);
       else {
         counters.allowed++;
-        counters.noteLeft(remaining);
+        counters.noteLeft(remaining, limit.plan);
         if (waitUs > 0) this.#noteWait(counters, waitUs / 1_000);
       }
     }
   }
 
   #countDenied({ limits, waitUs, fromCache }: Decision): void {
+    const weight = this.#weightOfDenial();
     let first: Limit | undefined;
     for (let i = 0; i < limits.length; i++) {
       const { limit, admits } = limits[i]!;
@@ -131,7 +138,8 @@ export class Tally {
       const counters = this.policies.find(limit, i);
       if (limit.plan.shadow) this.countShadow(counters);
       else {
-        counters.noteDenial(fromCache === true);
+        counters.noteDenial(limit.plan, fromCache === true);
+        if (weight > 0 && isOfCaller(limit)) counters.deniedKeys.add(limit.key, weight);
         first ??= limit;
       }
     }
@@ -160,29 +168,56 @@ export class Tally {
     if (failure === 'local' && !allowed) return this.#countDenied(decision);
     if (failure === 'local') return this.#countSlowly(decision);
     if (allowed) this.others.allowed++;
-    else this.#noteDenial(asked[0]!, waitUs);
+    else this.#countClosedFailure(asked, waitUs);
     return undefined;
+  }
+
+  /** Every plan that was asked counts as one that denied. */
+  #countClosedFailure(asked: readonly Limit[], waitUs: number): void {
+    const weight = this.#weightOfDenial();
+    for (const limit of asked) {
+      if (weight > 0 && isOfCaller(limit)) {
+        this.policies.of(limit).deniedKeys.add(limit.key, weight);
+      }
+    }
+    this.#noteDenial(asked[0]!, waitUs);
   }
 
   #noteDenial(limit: Limit, waitUs: number): void {
     this.others.denied++;
     const { policy } = this.policies.of(limit);
     this.lastDenials.add(this.ties.timeMs(), policy, limit.key, waitUs);
-    if (--this.#untilDeniedSample > 0) return;
-    if (isOfCaller(limit)) this.denials.add(limit.key, policy, this.#deniedSampler.weight);
-    this.#untilDeniedSample = this.#deniedSampler.next();
   }
 
-  private sample(limits: readonly { readonly limit: Limit }[]): void {
-    // From behind: the last level of a gateway is the client.
-    for (let i = limits.length - 1; i >= 0; i--) {
+  /** For how many denials this one stands; 0 when it is not looked at. */
+  #weightOfDenial(): number {
+    if (--this.#untilDeniedSample > 0) return 0;
+    const { weight } = this.#deniedSampler;
+    this.#untilDeniedSample = this.#deniedSampler.next();
+    return weight;
+  }
+
+  private sample(limits: readonly LimitDecision[]): void {
+    const { weight } = this.#sampler;
+    for (let i = 0; i < limits.length; i++) {
       const { limit } = limits[i]!;
-      if (!isOfCaller(limit)) continue;
-      const { policy } = this.policies.of(limit);
-      this.requests.add(limit.key, policy, this.#sampler.weight);
-      break;
+      if (isOfCaller(limit)) this.policies.find(limit, i).keys.add(limit.key, weight);
     }
     this.sampleAt = this.allowed + this.#sampler.next();
+  }
+
+  /** Keys count where their request does: of a denied one, under the plans that said no. */
+  #maySample(asked: readonly Limit[], { allowed, failure, limits }: Decision): void {
+    if (--this.sampleAt > this.allowed) return;
+    if (failure === 'open' || failure === 'closed') for (const limit of asked) this.#noteKey(limit);
+    else {
+      for (const { limit, admits } of limits) if (allowed || !admits) this.#noteKey(limit);
+    }
+    this.sampleAt = this.allowed + this.#sampler.next();
+  }
+
+  #noteKey(limit: Limit): void {
+    if (isOfCaller(limit)) this.policies.of(limit).keys.add(limit.key, this.#sampler.weight);
   }
 }
 

@@ -185,6 +185,20 @@ export class OutboundRules {
     return this.#names.get(name) ?? this.#wildcardFor(name) ?? this.#default;
   }
 
+  /** The rule of that name, wildcard or `default`, as it is written; undefined when there is none. */
+  find(source: string): DomainRule | undefined {
+    if (source === DEFAULT) return this.#default.rule;
+    const isWildcard = source.startsWith(WILDCARD);
+    return isWildcard
+      ? this.#suffixes.get(source.slice(WILDCARD.length))?.rule
+      : this.#names.get(source)?.rule;
+  }
+
+  /** The names under which the rules are found, the default first. */
+  sources(): string[] {
+    return [...this.#byKey().keys()];
+  }
+
   /** What has to be done to these rules to make them the others. */
   difference(other: OutboundRules): RulesDifference {
     const before = this.#byKey();

@@ -46,21 +46,32 @@ export function viewRules(domains: readonly Domain[], nowMs: number): RuleView[]
   return [...rules].map(([source, { rule, views }]) => sumUp(source, rule, views));
 }
 
+/** What is going on under several rules together. */
+export function joinViews(views: readonly RuleView[]): Omit<RuleView, 'source' | 'rule'> {
+  return { ...together(views), domains: worst(views.flatMap(({ domains }) => domains)) };
+}
+
 function sumUp(source: string, rule: DomainRule, views: readonly DomainView[]): RuleView {
+  const domains = views.filter(({ waiting, state }) => waiting > 0 || state !== 'normal');
+  return { source, rule, ...together(views), domains: worst(domains) };
+}
+
+/** What domains and rules are asked alike. */
+type Going = Pick<RuleView, 'waiting' | 'oldestWaitMs' | 'state' | 'cooldownMs'>;
+
+function together(views: readonly Going[]): Going {
   const longest = (field: 'oldestWaitMs' | 'cooldownMs') =>
     views.reduce((most, view) => Math.max(most, view[field]), 0);
   return {
-    source,
-    rule,
     waiting: views.reduce((sum, { waiting }) => sum + waiting, 0),
     oldestWaitMs: longest('oldestWaitMs'),
     state: WORST_FIRST.find((state) => views.some((view) => view.state === state)) ?? 'normal',
     cooldownMs: longest('cooldownMs'),
-    domains: views
-      .filter(({ waiting, state }) => waiting > 0 || state !== 'normal')
-      .sort((one, other) => other.waiting - one.waiting)
-      .slice(0, MAX_DOMAINS),
   };
+}
+
+function worst(domains: readonly DomainView[]): readonly DomainView[] {
+  return [...domains].sort((one, other) => other.waiting - one.waiting).slice(0, MAX_DOMAINS);
 }
 
 function viewOf({ name, queue, cooldownEndsMs }: Domain, nowMs: number): DomainView {

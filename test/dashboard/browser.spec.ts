@@ -82,7 +82,9 @@ describeInBrowser('the dashboard in a browser', (window) => {
       expect([limit, use]).toEqual(['5 in 60 min', '100 %']);
       expect(counts.slice(0, 2)).toEqual([String(allowed), String(denied)]);
       expect(await page.locator('#denials tbody tr').count()).toBe(denied);
-      expect((await cellsOf(page, 'keys', '#')).slice(2)).toEqual(['7', '2']);
+      const [key, plan, ...times] = await cellsOf(page, 'keys', '#');
+      expect([plan, ...times]).toEqual(['5/hour', '7', '2']);
+      expect(counts.at(-1)).toBe(`${key} 7`);
       expect(await page.title()).toBe('Rate limits');
 
       expect(complaints).toEqual([]);

@@ -167,7 +167,8 @@ describe('the configuration on the dashboard', () => {
     const plans = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`p${i}`, '1/s']));
     const app = await start({ plans: plans as Record<string, '1/s'> });
     const named = (await configurationOf(app)).filter(({ part }) => part === 'plans');
-    expect(named).toHaveLength(101);
-    expect(named.at(-1)).toMatchObject({ name: '…', value: 'and 51 more' });
+    expect(named).toHaveLength(102);
+    expect(named.at(-2)).toMatchObject({ name: '…', value: 'and 51 more' });
+    expect(named.at(-1)).toMatchObject({ name: '5/hour', source: 'code' });
   });
 });

@@ -1,10 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
-import { count, duration, percent, quota, rate } from '../../lib/dashboard/page/format.js';
+import {
+  count,
+  duration,
+  estimate,
+  percent,
+  quota,
+  rate,
+} from '../../lib/dashboard/page/format.js';
 
 describe('numbers on the page', () => {
   it('are grouped, and shortened only when nobody would read them', () => {
     expect([0, 999, 12_345, 9_999_999].map(count)).toEqual(['0', '999', '12,345', '9,999,999']);
     expect(count(12_345_678)).toBe('12.3M');
+  });
+
+  it('say how exact they are', () => {
+    expect(estimate({ count: 22, atLeast: 22, atMost: 22 })).toBe('22');
+    expect(estimate({ count: 3, atLeast: 3, atMost: 21 })).toBe('≥ 3');
+    expect(estimate({ count: 20_000, atLeast: 310, atMost: null })).toBe('≈ 20,000');
+    expect(estimate({ count: 3, atLeast: 3, atMost: null })).toBe('≥ 3');
   });
 
   it('show a tenth only where it matters', () => {

@@ -4,9 +4,10 @@ import { definePlan } from '../../lib/core/define-plan.js';
 import type { Decision, Inquiry, Limit } from '../../lib/core/limit-store.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import type { DecisionMessage } from '../../lib/observe/channels.js';
+import { MAX_KEYS } from '../../lib/observe/heavy-hitters.js';
 import { Observation } from '../../lib/observe/observation.js';
 import { ObservedStore } from '../../lib/observe/observed-store.js';
-import { MAX_POLICIES, OTHER_POLICY } from '../../lib/observe/policy-book.js';
+import { MAX_POLICIES, OTHER_POLICY } from '../../lib/observe/counters-by-name.js';
 import { limitStoreContract } from '../contract/limit-store.contract.js';
 import { FakeClock } from '../support/fake-clock.js';
 
@@ -143,10 +144,13 @@ describe('a store that is observed', () => {
       tally.countAllowed([said]);
     };
     for (let i = 0; i < 1_000_000; i++) asked(i % 5 === 0 ? 'the-crawler' : `key-${i}`);
-    const [first] = tally.requests.top(1_000);
-    expect(tally.requests.top(1_000)).toHaveLength(100);
+    const { keys } = tally.policies.of({ plan, key: '', cost: 1 });
+    const [first] = keys.top(10_000);
+    expect(keys.top(10_000)).toHaveLength(MAX_KEYS);
     expect(first!.key).toBe('the-crawler');
     expect(first!.count / 200_000).toBeGreaterThan(0.5);
     expect(first!.count / 200_000).toBeLessThan(2);
+    expect(first!.atLeast).toBeLessThanOrEqual(200_000);
+    expect(tally.isComplete).toEqual({ requests: false, denials: true });
   });
 });

@@ -65,8 +65,10 @@ describe('metrics for OpenTelemetry', () => {
     expect(requests({ policy: 'gold', ...inbound, ...denied, dry_run: false })).toBe(2);
     expect(requests({ policy: 'tried', ...inbound, ...denied, dry_run: true })).toBe(1);
     expect(valueOf(metrics, 'ratelimit.near_limit', { policy: 'gold', ...inbound })).toBe(2);
-    expect(valueOf(metrics, 'ratelimit.lease.active', { policy: 'slots' })).toBe(0);
-    expect(valueOf(metrics, 'ratelimit.lease.duration', { policy: 'slots' })).toMatchObject({
+    expect(valueOf(metrics, 'ratelimit.lease.active', { policy: 'slots', ...inbound })).toBe(0);
+    expect(
+      valueOf(metrics, 'ratelimit.lease.duration', { policy: 'slots', ...inbound }),
+    ).toMatchObject({
       count: 1,
     });
     const waits = { policy: 'api.test', direction: 'outbound', result: 'acquired' };

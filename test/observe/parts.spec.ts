@@ -3,7 +3,6 @@ import { definePlan } from '../../lib/core/define-plan.js';
 import { Lease } from '../../lib/core/lease.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { DenialLog } from '../../lib/observe/denial-log.js';
-import { HeavyHitters } from '../../lib/observe/heavy-hitters.js';
 import { maskKey } from '../../lib/observe/mask-key.js';
 import { ObservedLeases } from '../../lib/observe/observed-leases.js';
 import { Sampler } from '../../lib/observe/sampler.js';
@@ -44,34 +43,6 @@ describe('a mask', () => {
   });
 });
 
-describe('the sketch of heavy hitters', () => {
-  it('is exact while there is room', () => {
-    const sketch = new HeavyHitters(3);
-    for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) sketch.add(key, 'gold', 1);
-    expect(sketch.top(2)).toEqual([
-      { key: 'a', policy: 'gold', count: 3, error: 0 },
-      { key: 'b', policy: 'gold', count: 2, error: 0 },
-    ]);
-  });
-
-  it('never counts too low, and tells how much of a count may be others', () => {
-    const sketch = new HeavyHitters(10);
-    const truth = new Map<string, number>();
-    for (let i = 0; i < 10_000; i++) {
-      const key = i % 3 === 0 ? 'hot' : i % 7 === 0 ? 'warm' : `cold-${i % 997}`;
-      truth.set(key, (truth.get(key) ?? 0) + 1);
-      sketch.add(key, 'gold', 1);
-    }
-    const top = sketch.top(100);
-    expect(top).toHaveLength(10);
-    expect(top.slice(0, 2).map(({ key }) => key)).toEqual(['hot', 'warm']);
-    for (const { key, count, error } of top) {
-      expect(count).toBeGreaterThanOrEqual(truth.get(key)!);
-      expect(count - error).toBeLessThanOrEqual(truth.get(key)!);
-    }
-  });
-});
-
 describe('the sampler', () => {
   it('chooses all while there is little, and fewer under load, with the weight to match', () => {
     let nowMs = 0;
@@ -80,6 +51,7 @@ describe('the sampler', () => {
       nowMs += 1;
       expect([sampler.next(), sampler.weight]).toEqual([1, 1]);
     }
+    expect(sampler.hasSkipped).toBe(false);
     let seen = 0;
     let stoodFor = 0;
     // A million in a second.
@@ -96,7 +68,22 @@ describe('the sampler', () => {
       nowMs += 10;
       sampler.next();
     }
-    expect(sampler.weight).toBe(1);
+    expect([sampler.weight, sampler.hasSkipped]).toEqual([1, true]);
+  });
+
+  it('leaves none out of four thousand that come at once, and recovers soon after a flood', () => {
+    let nowMs = 0;
+    const sampler = new Sampler(() => nowMs, Math.random);
+    for (let i = 0; i < 4_000; i++) expect(sampler.next()).toBe(1);
+    for (let i = 0; i < 10_000; i++) sampler.next();
+    expect(sampler.weight).toBe(8_192);
+    nowMs += 10_000;
+    let samples = 0;
+    for (; sampler.weight > 1; samples++) {
+      nowMs += 100;
+      sampler.next();
+    }
+    expect(samples).toBeLessThan(20);
   });
 });
 

@@ -11,12 +11,12 @@ const PLAN_VARIABLES = ['APP_RATE_LIMIT', 'APP_RATE_BURST'];
 export interface PlanFacts {
   readonly given: RateLimitOptions;
   readonly written: InMemoryPlanRegistry;
-  /** Those that were used, wherever they came from. */
+  /** Those that are declared or were used, wherever they came from. */
   readonly used: readonly PolicyStats[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The plans that are written down, then those that were used without being. */
+/** The plans that are written down, then those that decorators name or that came while running. */
 export function planValues(facts: PlanFacts): ConfiguredValue[] {
   const { written, used, given } = facts;
   const names = written.names();

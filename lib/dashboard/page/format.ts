@@ -1,3 +1,5 @@
+import type { TopKey } from '../../observe/stats-snapshot.js';
+
 const COUNT = new Intl.NumberFormat('en');
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 const TIME = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
@@ -37,6 +39,13 @@ export function percent(share: number): string {
   if (share > 0 && share < 0.01) return '<1 %';
   if (share > 0.99 && share < 1) return '>99 %';
   return `${Math.round(share * 100)} %`;
+}
+
+/** `22` where it is known exactly, `≥ 3` where it is known to be no less, `≈ 20,000` elsewhere. */
+export function estimate(known: Pick<TopKey, 'count' | 'atLeast' | 'atMost'>): string {
+  const text = count(known.count);
+  if (known.atMost === known.atLeast) return text;
+  return known.count === known.atLeast ? `≥ ${text}` : `≈ ${text}`;
 }
 
 /** A plan in a few words: `5 in 10 s`, `3 at once`. */

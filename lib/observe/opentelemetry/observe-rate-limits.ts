@@ -93,9 +93,12 @@ function recordDurations(
   const stops = [
     events.on('wait', ({ policy, direction, waitedMs, result }) => {
       if (result !== 'acquired' && result !== 'timeout' && result !== 'canceled') return;
-      record('wait.duration', waitedMs, { policy, direction, result });
+      const counted = stats.countedAs(policy, direction);
+      record('wait.duration', waitedMs, { policy: counted, direction, result });
     }),
-    events.on('lease', ({ policy, heldMs }) => record('lease.duration', heldMs, { policy })),
+    events.on('lease', ({ policy, direction, heldMs }) =>
+      record('lease.duration', heldMs, { policy: stats.countedAs(policy, direction), direction }),
+    ),
     events.on('store', (message) => {
       if (message.event !== 'operation') return;
       const { operation, durationMs, error = '' } = message;

@@ -1,6 +1,7 @@
 import type { Aggregator, MetricType, Registry } from 'prom-client';
 import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Labels, Metric, Sample, TimesSample } from '../metrics.js';
+import type { Metric } from '../metrics.js';
+import type { Labels, Sample, TimesSample } from '../sample.js';
 import { TIME_BUCKETS_SECONDS } from '../time-stats.js';
 
 /** How the workers of a cluster are put together. */

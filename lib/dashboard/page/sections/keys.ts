@@ -1,17 +1,17 @@
 import type { TopKey } from '../../../observe/stats-snapshot.js';
 import type { DashboardData } from '../../dashboard-data.js';
-import { count } from '../format.js';
+import type { Cell } from '../cell.js';
+import { estimate } from '../format.js';
 import { Table } from '../table.js';
-import { quietly } from './plans.js';
 
 const SHOWN = 8;
 
-/** A key with both of its counts. */
+/** A key under one plan, with both of its counts. */
 interface Line {
   readonly key: string;
   readonly policy: string;
-  requests: number;
-  denials: number;
+  requests?: TopKey;
+  denials?: TopKey;
 }
 
 /** Who asks most, and how often they were denied. */
@@ -21,8 +21,8 @@ export class KeysSection {
     [
       { head: 'Key', cell: ({ key }) => key },
       { head: 'Plan', cell: ({ policy }) => policy },
-      { head: 'Requests', isNumber: true, cell: ({ requests }) => count(requests) },
-      { head: 'Denied', isNumber: true, cell: ({ denials }) => quietly(denials) },
+      { head: 'Requests', isNumber: true, cell: ({ requests }) => counted(requests) },
+      { head: 'Denied', isNumber: true, cell: ({ denials }) => counted(denials) },
     ],
     'Nobody has asked.',
   );
@@ -36,11 +36,17 @@ export class KeysSection {
 function linesOf(requests: readonly TopKey[], denials: readonly TopKey[]): Line[] {
   const lines = new Map<string, Line>();
   const lineOf = ({ key, policy }: TopKey) => {
-    const line = lines.get(key) ?? { key, policy, requests: 0, denials: 0 };
-    lines.set(key, line);
+    const id = JSON.stringify([policy, key]);
+    const line = lines.get(id) ?? { key, policy };
+    lines.set(id, line);
     return line;
   };
-  for (const one of requests) lineOf(one).requests = one.count;
-  for (const one of denials) lineOf(one).denials = one.count;
+  for (const one of requests) lineOf(one).requests = one;
+  for (const one of denials) lineOf(one).denials = one;
   return [...lines.values()].slice(0, SHOWN);
+}
+
+/** Only the first of each kind are told: for any other key that is no zero. */
+function counted(known: TopKey | undefined): Cell {
+  return known ? { text: estimate(known) } : { text: '–', tone: 'plain' };
 }

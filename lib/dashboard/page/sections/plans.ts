@@ -1,9 +1,12 @@
 import type { PolicyStats } from '../../../observe/stats-snapshot.js';
 import type { DashboardData } from '../../dashboard-data.js';
 import type { Cell } from '../cell.js';
-import { count, duration, percent, quota } from '../format.js';
+import { count, duration, estimate, percent, quota } from '../format.js';
 import type { Column } from '../table.js';
 import { Table } from '../table.js';
+
+/** Stands for the plans that have no row of their own. */
+const OTHERS = '_other';
 
 const COLUMNS: readonly Column<PolicyStats>[] = [
   { head: 'Plan', cell: name },
@@ -14,6 +17,7 @@ const COLUMNS: readonly Column<PolicyStats>[] = [
   { head: 'Near limit', isNumber: true, cell: ({ nearLimit }) => quietly(nearLimit) },
   { head: 'Delayed', isNumber: true, cell: delayed },
   { head: 'Held', isNumber: true, cell: held },
+  { head: 'Top key', cell: topKey },
 ];
 
 /** Every plan: what it allows, how much of that is used, and what became of its requests. */
@@ -26,6 +30,7 @@ export class PlansSection {
 }
 
 function name({ policy, shadow }: PolicyStats): Cell {
+  if (policy === OTHERS) return { text: policy, detail: 'all other names' };
   return { text: policy, chip: shadow ? { text: 'shadow', tone: 'plain' } : undefined };
 }
 
@@ -48,6 +53,13 @@ function delayed({ delayed: booked, waits }: PolicyStats): Cell {
 
 function held({ kind, leasesHeld }: PolicyStats): Cell {
   return kind === 'concurrency' ? { text: count(leasesHeld) } : { text: '–', tone: 'plain' };
+}
+
+/** Who asks most of this plan, and how often. */
+function topKey({ topKeys: { requests } }: PolicyStats): Cell {
+  const [first] = requests;
+  if (!first) return { text: '–', tone: 'plain' };
+  return { text: first.key, detail: estimate(first) };
 }
 
 /** Nothing is said quietly. */
