@@ -23,11 +23,12 @@ const SCHEMA = buildSchema(`
 const LIMITED = ['Query.name', 'Query.cat', 'Animal.name', 'Cat.meow', 'Dog.bark', 'Dog.friend'];
 const ROOT_LIMITED = [...LIMITED, 'Subscription.heard'];
 
+const NO_CHAINS = { guard: [], interceptor: [], refunds: false, seesHandlerEnd: false, name: '' };
 const handlers = new Map<string, HandlerChains>();
 const limited = new LimitedFields();
 for (const field of ROOT_LIMITED) {
   const [type, name] = field.split('.') as [string, string];
-  const chains = { guard: [], interceptor: [], refunds: false, headers: new HeaderMemo() };
+  const chains = { ...NO_CHAINS, headers: new HeaderMemo() };
   const handler = Object.defineProperty(() => undefined, 'name', { value: name });
   Reflect.defineMetadata('graphql:resolver_type', type, handler);
   limited.add(class {}, handler, chains);
@@ -138,7 +139,7 @@ describe('counting selections', () => {
 
   it('hears of a field that decorators do not name', () => {
     const fields = new SchemaFields(SCHEMA, limited);
-    const chains = { guard: [], interceptor: [], refunds: false, headers: new HeaderMemo() };
+    const chains = { ...NO_CHAINS, headers: new HeaderMemo() };
     const info = { ...infoOf('{ a: self { b: self { name } } }'), fieldName: 'self' };
     expect(countSelections(info, fields)!.get(chains)).toBeUndefined();
     expect([fields.learn(info, chains), fields.learn(info, chains)]).toEqual([true, false]);
