@@ -23,7 +23,7 @@ const MICROSECONDS_PER_MILLISECOND = 1_000;
 const FIELDS = {
   'token-bucket': ['capacity', 'tokensPerSecond'],
   'sliding-window': ['limit', 'windowMs'],
-  concurrency: ['maxConcurrent', 'leaseMs'],
+  concurrency: ['maxConcurrent', 'leaseMs', 'maxHoldMs'],
 } as const;
 const MODIFIERS: readonly string[] = ['kind', 'shadow', 'onStoreFailure'];
 const FAILURE_POLICIES: readonly unknown[] = [undefined, 'open', 'closed', 'local'];
@@ -176,9 +176,11 @@ function slidingWindow(name: string, definition: SlidingWindowDefinition): Plan 
 }
 
 function concurrency(name: string, definition: ConcurrencyDefinition): Plan {
-  const { maxConcurrent, leaseMs = DEFAULT_LEASE_MS, shadow = false, onStoreFailure } = definition;
+  const { maxConcurrent, maxHoldMs, shadow = false, onStoreFailure } = definition;
+  const { leaseMs = DEFAULT_LEASE_MS } = definition;
   checkQuota(name, 'maxConcurrent', maxConcurrent);
   checkPeriod(name, 'leaseMs', leaseMs);
+  if (maxHoldMs !== undefined) checkPeriod(name, 'maxHoldMs', maxHoldMs);
   const leaseUs = leaseMs * MICROSECONDS_PER_MILLISECOND;
   return Object.freeze({
     name,
@@ -187,6 +189,7 @@ function concurrency(name: string, definition: ConcurrencyDefinition): Plan {
     quota: maxConcurrent,
     windowMs: 0,
     leaseUs,
+    maxHoldMs,
     shadow,
     onStoreFailure,
   });

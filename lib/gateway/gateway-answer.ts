@@ -1,5 +1,5 @@
 import { NEVER } from '../core/counter.js';
-import type { LeaseTies } from '../core/lease.js';
+import type { LeaseTies } from '../core/held-slots.js';
 import { Lease } from '../core/lease.js';
 import type { Decision, HeldLease } from '../core/limit-store.js';
 import type { LevelLimit, LevelResource } from './gateway-levels.js';
@@ -47,9 +47,8 @@ export class GatewayAnswer extends Lease {
   }
 
   /** A connection that is open counts, whatever the store has lost. */
-  override async lose(): Promise<void> {
-    await this.giveBack();
-    await this.#onForgotten?.(this);
+  protected override lossListener(): () => Promise<void> {
+    return async () => this.#onForgotten?.(this);
   }
 
   /** Counts the connection by more limits; false when it is over, so that nothing will release them. */

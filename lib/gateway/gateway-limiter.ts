@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Awaitable } from '../core/awaitable.js';
 import { isPending } from '../core/awaitable.js';
-import type { LeaseTies } from '../core/lease.js';
+import type { LeaseTies } from '../core/held-slots.js';
 import { heldBy } from '../core/lent-slots.js';
 import { limitKey } from '../core/limit-key.js';
 import type { Decision, Inquiry } from '../core/limit-store.js';

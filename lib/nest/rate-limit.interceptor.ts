@@ -21,7 +21,7 @@ export class RateLimitInterceptor implements NestInterceptor {
     next: CallHandler,
   ): Observable<unknown> | Promise<Observable<unknown>> {
     const enforce = () => this.enforcer.enforce(context, 'interceptor');
-    if (context.getType() !== 'http') return limitedMessage(enforce, next);
+    if (context.getType() !== 'http') return limitedMessage(enforce, context, next);
     const enforcing = enforce();
     return isPending(enforcing)
       ? enforcing.then(() => handle(context, next))

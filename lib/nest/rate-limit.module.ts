@@ -8,6 +8,7 @@ import type {
 import { Inject, Module } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../core/errors.js';
+import { ForgottenLeases } from '../core/forgotten-leases.js';
 import { InMemoryPlanRegistry } from '../core/in-memory-plan-registry.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import { LimitStore } from '../core/limit-store.js';
@@ -49,6 +50,7 @@ import {
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
 import { ServedRoutes } from './served-routes.js';
+import { endSlots } from './slots/slot-ends.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
 import { FieldEnhancers } from './transports/field-enhancers.js';
 import { GraphqlHeaders } from './transports/graphql-headers.js';
@@ -102,7 +104,7 @@ import { WsTransport } from './transports/ws.transport.js';
     {
       provide: RateLimiter,
       useFactory: limiterFor,
-      inject: [PlanRegistry, Observed],
+      inject: [PlanRegistry, Observed, Diagnostics],
     },
     {
       provide: Outbound,
@@ -244,6 +246,15 @@ function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Pro
   return new Outbound(checkOutboundOptions(outbound), observed).start();
 }
 
-function limiterFor(registry: PlanRegistry, { store, keeper }: Observed): RateLimiter {
-  return new RateLimiter({ registry, store, leaseKeeper: keeper, newLeaseId: randomUUID });
+function limiterFor(
+  registry: PlanRegistry,
+  { store, keeper }: Observed,
+  diagnostics: Diagnostics,
+): RateLimiter {
+  const forgottenLeases = new ForgottenLeases(
+    (slots) => endSlots(slots, 'LEASE_FORGOTTEN', diagnostics),
+    diagnostics.isOn,
+  );
+  const parts = { registry, store, leaseKeeper: keeper, newLeaseId: randomUUID };
+  return new RateLimiter({ ...parts, forgottenLeases });
 }

@@ -1,4 +1,4 @@
-import type { LeaseTies } from '../core/lease.js';
+import type { LeaseTies } from '../core/held-slots.js';
 import { Lease } from '../core/lease.js';
 import { heldBy } from '../core/lent-slots.js';
 import type { Decision } from '../core/limit-store.js';

@@ -1,5 +1,5 @@
 import type { GateState, GateWatch } from '../core/gate.js';
-import type { LeaseTies } from '../core/lease.js';
+import type { LeaseTies } from '../core/held-slots.js';
 import type { Limit } from '../core/limit-store.js';
 import type { AbortBoard } from './abort-board.js';
 import type { Ticker } from './ticker.js';

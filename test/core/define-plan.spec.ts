@@ -28,6 +28,7 @@ const QUOTAS = [
 const PERIODS = [
   ['windowMs', (windowMs: unknown) => ({ limit: 5, windowMs })],
   ['leaseMs', (leaseMs: unknown) => ({ maxConcurrent: 5, leaseMs })],
+  ['maxHoldMs', (maxHoldMs: unknown) => ({ maxConcurrent: 5, maxHoldMs })],
 ] as const;
 
 const cross = <Q, V>(fields: readonly Q[], values: readonly V[]) =>
@@ -93,6 +94,13 @@ describe('a plan', () => {
 
   it('of a number of slots lends them for a minute', () => {
     expect(definePlan('gold', { maxConcurrent: 1 })).toMatchObject({ leaseUs: 60_000_000 });
+  });
+
+  it('of a number of slots may say how long one is held at most', () => {
+    expect(definePlan('gold', { maxConcurrent: 1, maxHoldMs: 250 })).toMatchObject({
+      maxHoldMs: 250,
+    });
+    expect(definePlan('gold', { maxConcurrent: 1 })).toMatchObject({ maxHoldMs: undefined });
   });
 
   it('of a rate in words is a token bucket that holds one period’s worth', () => {
@@ -268,7 +276,7 @@ describe('the fields of a plan', () => {
     ],
     [
       { maxConcurrent: 5, leaseSeconds: 1 },
-      'unknown field "leaseSeconds". A concurrency plan has "maxConcurrent", "leaseMs", "kind", "shadow", "onStoreFailure".',
+      'unknown field "leaseSeconds". A concurrency plan has "maxConcurrent", "leaseMs", "maxHoldMs", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { capacity: 5, tokensPerSecond: 1, limit: 5, windowMs: 1 },

@@ -158,7 +158,7 @@ describe('leases that are observed', () => {
   it('are known while they are held, and forgotten when they are over', async () => {
     let nowMs = 0;
     const told: number[] = [];
-    const keeper = { hold: jest.fn(), drop: jest.fn() };
+    const keeper = { hold: jest.fn(), drop: jest.fn(), limitHold: jest.fn() };
     const leases = new ObservedLeases(
       keeper,
       () => nowMs,
