@@ -80,7 +80,7 @@ export class DomainQueue {
       const waiter = new Waiter({ tokens, arrivedMs, expiresMs, resolve, reject });
       if (signal) this.#listen(signal, waiter);
       this.#line.push(waiter);
-      if (answered) this.#booking.settle([waiter], [answered], this.#turns.generation);
+      if (answered) this.#booking.settle([waiter], [answered], this.#turns.generation, arrivedMs);
       else this.#booking.ask();
     });
   }
@@ -141,9 +141,11 @@ export class DomainQueue {
 
   /** Hands turns that have come to those who are first, unless they may be void. */
   #dispatch(): void {
-    const { ticker, watch } = this.ties;
+    const { ticker, watch, holder } = this.ties;
     const nowMs = ticker.nowMs();
-    const end = this.#giveTurns(nowMs, (turn) => isDoubtful(turn, watch, nowMs));
+    const isFresh = this.store.heartbeat.isFresh(nowMs);
+    if (holder !== undefined) this.#turns.dropLate(nowMs, !isFresh);
+    const end = this.#giveTurns(nowMs, (turn) => !isFresh || isDoubtful(turn, watch, nowMs));
     if (end === 'doubtful') return this.#verify();
     this.#booking.expire(nowMs);
     this.#arm();
@@ -167,15 +169,19 @@ export class DomainQueue {
   #verify(): void {
     if (this.#isVerifying) return;
     this.#isVerifying = true;
-    const { watch, onShut } = this.ties;
+    const { watch, onShut, ticker } = this.ties;
     const { gaps } = watch;
+    const askedMs = ticker.nowMs();
     whenAll(
       [this.store.look()],
       ([state]) => {
         this.#isVerifying = false;
         this.#turns.vouchForAll(gaps);
+        this.store.heartbeat.learn(askedMs);
         this.hear(state!);
-        this.#dispatchVerified();
+        // Whoever was away meanwhile knows nothing again.
+        if (this.store.heartbeat.isFresh(ticker.nowMs())) this.#dispatchVerified();
+        else this.#dispatch();
         if (state!.cooldownUs > 0) onShut(this.store.name, state!);
       },
       () => {
@@ -203,6 +209,7 @@ export class DomainQueue {
   }
 
   #arm(): void {
+    this.store.heartbeat.heed(this.#turns.size > 0 || this.#booking.isUnderWay);
     this.#alarm.setTo(this.#nextMs());
   }
 
