@@ -20,11 +20,11 @@ function nowMs() {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-async function callOnce(index, holdMs) {
+async function callOnce() {
+  const index = started++;
   try {
     const permit = await limiter.wait(site);
     writeSync(file, `${process.pid} ${index} ${nowMs()}\n`);
-    if (holdMs > 0) await new Promise((resolve) => setTimeout(resolve, holdMs));
     await permit.release();
   } catch (error) {
     writeSync(file, `${process.pid} ${index} ${error.name}\n`);
@@ -33,9 +33,10 @@ async function callOnce(index, holdMs) {
 
 const actions = {
   pid: () => process.pid,
-  /** Begins so many waits; answers at once. */
-  begin(calls, holdMs = 0) {
-    for (let i = 0; i < calls; i++) void callOnce(started++, holdMs);
+  /** Keeps so many waits going from now on; answers at once. */
+  keepWaiting(calls) {
+    const goOn = () => void callOnce().then(goOn);
+    for (let i = 0; i < calls; i++) goOn();
   },
   waiting: () => limiter.waiting(site).count,
   async allow() {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DomainRule } from '../../lib/index.js';
@@ -35,6 +35,7 @@ export class TurnTakers {
 
   static async create(rule: DomainRule): Promise<TurnTakers> {
     const takers = new TurnTakers(rule);
+    writeFileSync(takers.#log, '');
     takers.#url = (await takers.#farm.single()).url;
     return takers;
   }
