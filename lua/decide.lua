@@ -360,13 +360,16 @@ end
 -- Kept as gate.lua does.
 local function write_holder(key, holder, due)
   local field = 'm:' .. holder
-  local known = call('HMGET', key, field, 'mx')
+  local known = call('HMGET', key, field, 'mx', 'x', 'e')
   local latest = known[1] and tonumber(string.match(known[1], '^%d+')) or 0
   if latest > due then due = latest end
   call('HSET', key, field, text(due) .. ' ' .. now_text)
   if not known[2] then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
-  local life = ceil((due - now) / 1000) + keep_ms
-  if call('PTTL', key) < life then call('PEXPIRE', key, text(life)) end
+  local expires = tonumber(known[3] or '') or 0
+  if expires < due then expires = due end
+  if expires <= (tonumber(known[4] or '') or 0) then return end
+  call('HSET', key, 'e', text(expires))
+  call('PEXPIRE', key, text(ceil((expires - now) / 1000) + keep_ms))
 end
 
 local out, size = { tonumber(ARGV[#ARGV]), now }, 2

@@ -4,7 +4,7 @@
 
   The hash also holds the processes that have booked turns: `m:<process>` is when the last of its turns is due
   and when it was heard of; `mx` is the first time at which one of them may be taken for dead; `pm` is the
-  process that makes the probe.
+  process that makes the probe; `e` is when the hash expires.
 
   KEYS[1]  the gate: a hash
   KEYS[2]  the bucket behind it, or the gate again where the bucket cannot be reached: its turns stay
@@ -30,7 +30,8 @@
   Returns integers: that number, generation, cut, blocks, rest of the cooldown, 1 while probes are tried, 1 if the
   gate or the plan of turns changed
 ]]
-local call, pack, unpack, ceil, max, min = redis.call, struct.pack, struct.unpack, math.ceil, math.max, math.min
+local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
+local ceil, max, min = math.ceil, math.max, math.min
 
 local BLOCK, SUCCESS, PLAN, FREE, BEAT = 1, 2, 3, 4, 5
 local SCHEMA = '1'
@@ -56,8 +57,9 @@ local gate_key, bucket_key = KEYS[1], KEYS[2]
 local event, memory, sent_under = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local quota, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 
-local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x', 'mx', 'pm')
-local sweep_at, prober = tonumber(held[9] or ''), held[10]
+local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x', 'mx', 'pm', 'e')
+local sweep_at, prober, ends_at = tonumber(held[9] or ''), held[10], tonumber(held[11] or '') or 0
+local gate_till = tonumber(held[8] or '') or 0
 for i = 1, 8 do held[i] = tonumber(held[i] or '') or 0 end
 if now >= held[8] then held = { 0, 0, 0, 0, 0, 0, 0 } end
 local generation, cut, blocks, till, opened, probe_till, wasted =
@@ -65,8 +67,11 @@ local generation, cut, blocks, till, opened, probe_till, wasted =
 
 -- Never sooner than it was to: turns may be due later than the gate remembers.
 local function live_until(expires)
-  local life = ceil((expires - now) / 1000) + keep_ms
-  if call('PTTL', gate_key) < life then call('PEXPIRE', gate_key, life) end
+  if expires < gate_till then expires = gate_till end
+  if expires <= ends_at then return end
+  ends_at = expires
+  call('HSET', gate_key, 'e', expires)
+  call('PEXPIRE', gate_key, ceil((expires - now) / 1000) + keep_ms)
 end
 
 local function keep()
@@ -101,7 +106,7 @@ end
 
 -- The process is alive, and has turns up to then.
 local function note_holder(holder, due)
-  local known = call('HGET', gate_key, 'm:' .. holder)
+  local known = call('HMGET', gate_key, 'm:' .. holder)[1]
   local latest = max(due, known and tonumber(string.match(known, '^%d+')) or 0)
   call('HSET', gate_key, 'm:' .. holder, string.format('%.0f %.0f', latest, now))
   if not sweep_at or sweep_at > now + HOLDER_LIFE then
@@ -111,9 +116,11 @@ local function note_holder(holder, due)
   live_until(latest)
 end
 
+-- Who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
 -- Forgets processes whose turns are over or who have died. Returns the dead whose turns were to come.
 local function sweep()
-  local fields, dead, next_at = call('HGETALL', gate_key), {}, math.huge
+  local fields, dead, next_at = pcall('HGETALL', gate_key), {}, math.huge
+  if fields.err then return dead end
   for i = 1, #fields, 2 do
     local field = fields[i]
     if string.sub(field, 1, 2) == 'm:' then
@@ -124,17 +131,17 @@ local function sweep()
         call('HSET', gate_key, field, string.format('%.0f %.0f', due, seen))
       end
       local ends = seen + HOLDER_LIFE
-      if due > now and ends > now then next_at = min(next_at, ends) else call('HDEL', gate_key, field) end
+      if due > now and ends > now then next_at = min(next_at, ends) else pcall('HDEL', gate_key, field) end
       if due > now and ends <= now then dead[string.sub(field, 3)] = true end
     end
   end
-  if next_at < math.huge then call('HSET', gate_key, 'mx', next_at) else call('HDEL', gate_key, 'mx') end
+  if next_at < math.huge then call('HSET', gate_key, 'mx', next_at) else pcall('HDEL', gate_key, 'mx') end
   return dead
 end
 
 -- Frees the slots that the dead held for turns to come; those of calls under way end with their lease.
 local function free_slots(slots_key, dead, lease)
-  local ahead = redis.pcall('ZRANGEBYSCORE', slots_key, '(' .. string.format('%.0f', now + lease), '+inf')
+  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. string.format('%.0f', now + lease), '+inf')
   if ahead.err then return end
   for _, id in ipairs(ahead) do
     if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
@@ -197,7 +204,7 @@ elseif event == FREE then
 
 elseif event == BEAT then
   local holder, due = ARGV[4], tonumber(ARGV[5])
-  if due == 0 then call('HDEL', gate_key, 'm:' .. holder)
+  if due == 0 then pcall('HDEL', gate_key, 'm:' .. holder)
   elseif due then note_holder(holder, due) end
   -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
   if sweep_at and now >= sweep_at and bucket_key ~= gate_key then

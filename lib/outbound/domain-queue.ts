@@ -213,11 +213,11 @@ export class DomainQueue {
     this.#alarm.setTo(this.#nextMs());
   }
 
-  /** A turn that does not fit waits for the answer that is under way, not for its time. */
+  /** A turn that does not fit or is in doubt waits for the answer that is under way, not for its time. */
   #nextTurnMs(): number {
     const { first } = this.#turns;
     const isUnfit = first && first.tokens !== this.#line.first?.tokens;
-    const waits = isUnfit && this.#booking.isUnderWay;
+    const waits = this.#isVerifying || (isUnfit && this.#booking.isUnderWay);
     return first && !waits ? first.atMs : Number.POSITIVE_INFINITY;
   }
 

@@ -62,7 +62,7 @@ export class Heartbeat {
     if (neededUs === 0) return;
     const nowMs = this.ticker.nowMs();
     // The store has noted it with the turn, as if it was a beat.
-    if (!this.isBeating) this.#sentMs = nowMs;
+    if (this.#dueUs === 0) this.#sentMs = nowMs;
     this.#dueUs = Math.max(this.#dueUs, atUs + neededUs);
     this.#dueMs = Math.max(this.#dueMs, nowMs + neededUs / 1_000);
     if (!gate.isProbe) return;
