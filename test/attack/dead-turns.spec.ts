@@ -9,9 +9,9 @@ import { TurnTakers } from './turn-takers.js';
 /** For so long a process that died holds up the others at most. */
 const HOLD_UP_MS = 5_000;
 /** How long processes are halted and killed at random. */
-const CHAOS_MS = Number(process.env['ATTACK_MS'] ?? 5_000);
+const CHAOS_MS = Number(process.env['ATTACK_MS'] ?? 3_500);
 /** Longer than it takes to be taken for dead. */
-const HALTED_MS = [2_600, 4_500] as const;
+const HALTED_MS = [2_600, 3_600] as const;
 const RULE = { requestsPerSecond: 20, burstCapacity: 2 };
 /** Timers of a busy machine are late. */
 const LATE_TIMER_MS = 100;
@@ -94,13 +94,12 @@ for (const waiting of [8, 300]) {
     const living = await Promise.all(Array.from({ length: 4 }, start));
     await until('the first permits', () => Promise.resolve(takers.admissions().length > 5));
     const lostMs = await harass(living, start);
-    await pause(2_000);
+    await pause(1_500);
     const admissions = takers.admissions();
     const permits = admissions.map((one) => {
       return { ...one, process: one.pid, tokens: 1, error: null, isProbe: false };
     });
     const over = overshootOf(permits, RULE);
-    console.log(waiting, permits.length, over, longestGapMs(admissions, lostMs), lostMs.length);
     expect(over).toBeLessThanOrEqual((RULE.requestsPerSecond * LATE_TIMER_MS) / 1_000);
     expect(longestGapMs(admissions, lostMs)).toBeLessThan(HOLD_UP_MS);
     for (const pid of new Set(admissions.map((one) => one.pid))) {
