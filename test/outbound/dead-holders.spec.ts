@@ -72,9 +72,15 @@ beforeEach(() => {
   gone = [];
 });
 
-function start(holder: string, rule = RULE) {
+function start(holder: string, rule = RULE, memoryMs = 600_000) {
   const way = new Way(store, ticker);
-  const stage = new OutboundStage({ ticker, store: way, default: rule, holder });
+  const stage = new OutboundStage({
+    ticker,
+    store: way,
+    default: rule,
+    holder,
+    throttle: { memoryMs },
+  });
   /** Nothing is heard or sent any more, as if the process was killed. */
   const die = () => {
     way.cut();
@@ -172,6 +178,22 @@ describe('a process that only looked dead', () => {
       if (before !== undefined) expect(atMs - before).toBeGreaterThanOrEqual(99);
     });
   });
+});
+
+it('a queue that is longer than the memory of its gate keeps its turns', async () => {
+  const [dead, alive] = [start('dead', RULE, 5_000), start('alive', RULE, 5_000)];
+  for (let i = 0; i < 300; i++) wait(dead, 'dead');
+  await ticker.advance(1);
+  for (let i = 0; i < 30; i++) wait(alive, 'a');
+  await ticker.advance(1);
+  dead.die();
+  await ticker.advance(HOLD_UP_MS + 10_000);
+  wait(alive, 'a');
+  await ticker.advance(35_000);
+  const times = gone.filter((one) => one.startsWith('a ')).map((one) => Number(one.slice(2)));
+  expect(times).toHaveLength(31);
+  const gapsMs = times.slice(1).map((atMs, i) => atMs - times[i]!);
+  expect(new Set(gapsMs)).toEqual(new Set([1_000]));
 });
 
 describe('what it costs', () => {
