@@ -145,9 +145,11 @@ export class Booking {
   }
 
   #refuse(waiter: Waiter, decision: Decision): void {
-    const { store } = this.parts;
-    const asked = { domain: store.name, tokens: waiter.tokens, burstCapacity: store.plan.quota };
-    const meaning = meaningOfRefusal(decision, asked);
+    const { store, ties } = this.parts;
+    const meaning = meaningOfRefusal(decision, {
+      ...{ domain: store.name, tokens: waiter.tokens, burstCapacity: store.plan.quota },
+      isShared: ties.holder !== undefined,
+    });
     if (meaning instanceof RateLimitError) this.#reject(waiter, meaning);
     else this.shut(meaning.waitMs, meaning.isSure);
   }

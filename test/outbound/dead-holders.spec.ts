@@ -180,6 +180,37 @@ describe('a process that only looked dead', () => {
   });
 });
 
+describe('the call that tries after a cooldown', () => {
+  /** Two processes wait for the end of a cooldown, and one of them is let go. */
+  async function coolDown() {
+    const [tries, waits] = [start('tries'), start('waits')];
+    for (let i = 0; i < 3; i++) void tries.throttler.recordBlock(SITE, 'captcha');
+    await ticker.advance(0);
+    wait(tries, 'tries');
+    await ticker.advance(10);
+    wait(waits, 'waits');
+    await ticker.advance(45_500);
+    expect(gone).toHaveLength(1);
+    expect(gone[0]).toMatch(/^tries/);
+    return { tries, waits };
+  }
+
+  it('is waited for as long as its process lives', async () => {
+    await coolDown();
+    await ticker.advance(25_000);
+    expect(gone).toHaveLength(1);
+  });
+
+  it('is followed by another one soon when its process dies', async () => {
+    const { tries } = await coolDown();
+    await ticker.advance(3_000);
+    tries.die();
+    await ticker.advance(HOLD_UP_MS);
+    expect(gone).toHaveLength(2);
+    expect(gone[1]).toMatch(/^waits/);
+  });
+});
+
 it('a queue that is longer than the memory of its gate keeps its turns', async () => {
   const [dead, alive] = [start('dead', RULE, 5_000), start('alive', RULE, 5_000)];
   for (let i = 0; i < 300; i++) wait(dead, 'dead');
