@@ -14,14 +14,15 @@
   then chains, those of one shape that follow each other told together: how many chains, the number of
   their shape, if it is a new one what it is, and where one of its plans is of kind 3, for each chain
   its lease id. A shape is: mode (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if
-  there is a gate or 0, how many limits, for each limit its plan and its cost
+  there is a gate or 0, how many limits, for each limit its plan and its cost, and if there is a gate the
+  process that books turns behind it (see gate.lua), or ''
 
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
-    out, blocks in a row,
+    out, blocks in a row, 1 if a process that booked turns may have died,
     and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
@@ -39,6 +40,8 @@ local EPSILON = 1e-9
 local CLOCK_STEP = 100000
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
+-- A process with turns is taken for dead when it was not heard of for so long.
+local HOLDER_LIFE = 2250000
 
 -- A time that was given is a test's, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -322,11 +325,16 @@ local function read_shape(at)
     plan[i], cost[i] = p, tonumber(ARGV[at + 3 + 2 * i])
     if kind[p] == LEASES then lends = true end
   end
+  local after = at + 4 + 2 * limit_count
+  local holder
+  if tonumber(ARGV[at + 2]) > 0 then
+    holder, after = ARGV[after], after + 1
+  end
   local shape = {
     mode = tonumber(ARGV[at]), longest = tonumber(ARGV[at + 1]), probe_length = tonumber(ARGV[at + 2]),
-    limit_count = limit_count, plan = plan, cost = cost, lends = lends,
+    limit_count = limit_count, plan = plan, cost = cost, lends = lends, holder = holder ~= '' and holder,
   }
-  return shape, at + 4 + 2 * limit_count
+  return shape, after
 end
 
 -- The one thing a denial writes, at once: without it the limit would stand still until the clock is
@@ -337,13 +345,41 @@ local function rebase(p, one, key)
   else call('HSET', key, 'ws', now_text) end
 end
 
+-- The turns that are booked in this call: for each gate the processes, and when their last is due.
+local booked = {}
+
+local function note_turn(key, holder, due)
+  local holders = booked[key]
+  if not holders then
+    holders = {}
+    booked[key] = holders
+  end
+  if due > (holders[holder] or 0) then holders[holder] = due end
+end
+
+-- Kept as gate.lua does.
+local function write_holder(key, holder, due)
+  local field = 'm:' .. holder
+  local known = call('HMGET', key, field, 'mx', 'x', 'e')
+  local latest = known[1] and tonumber(string.match(known[1], '^%d+')) or 0
+  if latest > due then due = latest end
+  call('HSET', key, field, text(due) .. ' ' .. now_text)
+  if not known[2] then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
+  local expires = tonumber(known[3] or '') or 0
+  if expires < due then expires = due end
+  if expires <= (tonumber(known[4] or '') or 0) then return end
+  call('HSET', key, 'e', text(expires))
+  call('PEXPIRE', key, text(ceil((expires - now) / 1000) + keep_ms))
+end
+
 local out, size = { tonumber(ARGV[#ARGV]), now }, 2
 
 -- Appends what a gate says. Returns whether it could be read, whether it is shut, and whether the
 -- chain that passes is a probe.
 local function read_gate(key)
-  local held = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x')
+  local held = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x', 'mx')
   local readable = not held.err
+  out[size + 6] = now >= (tonumber(held[7] or '') or now + 1) and 1 or 0
   if now >= (tonumber(held[6] or '') or 0) then held = {} end
   local till, probe_till = tonumber(held[4] or '') or 0, tonumber(held[5] or '') or 0
   local shut_for = 0
@@ -352,7 +388,7 @@ local function read_gate(key)
   out[size + 1], out[size + 2] = tonumber(held[1] or '') or 0, tonumber(held[2] or '') or 0
   out[size + 3], out[size + 4] = shut_for, is_probe and 1 or (shut_for > 0 and till <= now) and 2 or 0
   out[size + 5] = tonumber(held[3] or '') or 0
-  size = size + 5
+  size = size + 6
   return readable, shut_for > 0, is_probe
 end
 
@@ -390,8 +426,13 @@ local function decide(first, shape, lease_id)
   if shut then allowed = 0 end
   if not readable then allowed = 2 end
   out[status_at] = allowed
-  if is_probe and allowed == 1 and mode ~= PEEK then
-    call('HSET', KEYS[first], 'pu', now + act_after + probe_length)
+  if probe_length > 0 and allowed == 1 and mode ~= PEEK then
+    local needed_till = now + act_after
+    if is_probe then
+      needed_till = needed_till + probe_length
+      call('HSET', KEYS[first], 'pu', needed_till, 'pm', shape.holder or '')
+    end
+    if shape.holder and needed_till > now then note_turn(KEYS[first], shape.holder, needed_till) end
   end
   for i = 1, limit_count do
     local p, one, left, reset = plan[i], found[i], 0, 0
@@ -427,4 +468,7 @@ while arg <= arg_count do
 end
 for _, bucket in ipairs(charged_buckets) do write_bucket(bucket) end
 for _, window in ipairs(charged_windows) do write_window(window) end
+for key, holders in pairs(booked) do
+  for holder, due in pairs(holders) do write_holder(key, holder, due) end
+end
 return out

@@ -128,9 +128,10 @@ export class MemoryStore extends LimitStore {
     const plan = change.bucket.plan as TokenBucketPlan;
     const level = this.#bucketOf(change.bucket)?.level(plan, nowUs) ?? plan.quota;
     const owedUs = (-level * plan.periodUs) / plan.refill;
-    const [state, effect] = this.#gates.change(change, owedUs, nowUs);
+    const [state, effect, dead = []] = this.#gates.change(change, owedUs, nowUs);
     const wanted = levelAfter(effect, level, plan);
     if (wanted !== level) this.#setLevel(change.bucket, wanted, nowUs);
+    if (change.kind === 'beat' && change.slots) this.#freeSlots(change.slots, dead, nowUs);
     if (state.changed || change.kind === 'block') this.#gates.tell(change.gate.key, state);
     return state;
   }
@@ -153,6 +154,13 @@ export class MemoryStore extends LimitStore {
 
   override watchNotice(name: string, listener: NoticeListener): () => void {
     return this.#notices.watch(name, listener);
+  }
+
+  /** Those held for turns that were to come; calls under way end with their lease. */
+  #freeSlots(limit: Limit, dead: readonly string[], nowUs: number): void {
+    const counter = this.#counters.find(limit)?.counter;
+    if (!(counter instanceof LeaseSet) || limit.plan.kind !== 'concurrency') return;
+    for (const holder of dead) counter.releaseOf(`${holder}:`, nowUs + limit.plan.leaseUs);
   }
 
   #bucketOf(limit: Limit): TokenBucket | undefined {

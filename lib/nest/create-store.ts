@@ -16,7 +16,7 @@ import { RedisConnection } from '../redis/redis-connection.js';
 import { RedisKeys } from '../redis/redis-keys.js';
 import type { RedisServers } from '../redis/redis-servers.js';
 import { RedisStore } from '../redis/redis-store.js';
-import { checkServers, COMMANDS, NEWS_COMMANDS } from '../redis/server-check.js';
+import { checkServers, COMMANDS, NEWS_COMMANDS, TURN_COMMANDS } from '../redis/server-check.js';
 import { isCluster, serversOf } from '../redis/servers-of.js';
 import { afterLongSilence } from '../redis/silence.js';
 import { SlotSplitStore } from '../redis/slot-split-store.js';
@@ -98,7 +98,11 @@ async function shared(
   });
   if (inCluster) store = new SlotSplitStore(store, (limit) => connection.slotOf(limit));
   const tellsOthers = outbound !== undefined || gateway !== undefined;
-  const commands = tellsOthers ? [...COMMANDS, ...NEWS_COMMANDS] : COMMANDS;
+  const commands = [
+    ...COMMANDS,
+    ...(tellsOthers ? NEWS_COMMANDS : []),
+    ...(outbound === undefined ? [] : TURN_COMMANDS),
+  ];
   await startUp(servers, keyPrefix, commands);
   return denyCache ? new DenyCache(store, () => performance.now() * 1_000) : store;
 }

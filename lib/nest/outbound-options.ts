@@ -45,6 +45,13 @@ export interface OutboundOptions extends OutboundRulesOptions {
    */
   readonly idleMs?: number;
   /**
+   * Milliseconds after which a slot of `maxConcurrent` is free again when the process that held it has
+   * died. Held slots are renewed three times as often; a process that cannot run for so long loses
+   * its own.
+   * @default 12_000
+   */
+  readonly slotLeaseMs?: number;
+  /**
    * Tells blocks that are not told by default, from what came back.
    * @default []
    */
@@ -75,6 +82,10 @@ const OWN: { readonly [Name in keyof OwnOptions]-?: Check } = {
   timeoutMs: [(value) => typeof value === 'number' && value >= 0, 'a number from 0 up'],
   maxDomains: [(value) => isWhole(value, 1e6), 'a whole number from 1 to 1000000'],
   idleMs: [(value) => isWhole(value, 1e12), 'a whole number of milliseconds'],
+  slotLeaseMs: [
+    (value) => isWhole(value, 86_400_000) && (value as number) >= 1_000,
+    'a whole number of milliseconds from 1000 to 86400000',
+  ],
   classifiers: [Array.isArray, 'an array of functions'],
   heedUpstreamLimits: [isFlag, 'true or false'],
   fetch: [(value) => typeof value === 'function', 'a function like fetch'],
@@ -91,6 +102,7 @@ export type CheckedOutboundOptions = OutboundOptions &
       | 'timeoutMs'
       | 'maxDomains'
       | 'idleMs'
+      | 'slotLeaseMs'
       | 'classifiers'
       | 'heedUpstreamLimits'
       | 'fetch'
@@ -114,6 +126,7 @@ export function checkOutboundOptions(options: OutboundOptions): CheckedOutboundO
     timeoutMs: Number.POSITIVE_INFINITY,
     maxDomains: 10_000,
     idleMs: 3_600_000,
+    slotLeaseMs: 12_000,
     classifiers: [],
     heedUpstreamLimits: false,
     // Looked up when it is called: tests and tracers replace it.

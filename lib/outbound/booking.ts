@@ -59,20 +59,27 @@ export class Booking {
     whenAll(
       answers,
       (decisions) => {
+        if (decisions.some(isShared)) store.heartbeat.learn(nowMs);
         const answered = decisions.map((decision, i) => ({ decision, inquiry: inquiries[i]! }));
-        this.settle(wanting, answered, before);
+        this.settle(wanting, answered, before, nowMs);
       },
       (error) => this.#fail(wanting, error),
     );
   }
 
   /** Takes note of answers to questions that were asked under a plan of turns. */
-  settle(wanting: readonly Waiter[], answers: readonly Answered[], generation: number): void {
+  settle(
+    wanting: readonly Waiter[],
+    answers: readonly Answered[],
+    generation: number,
+    askedMs: number,
+  ): void {
     const { store, turns, onAnswered } = this.parts;
     this.#isUnderWay = false;
     this.#shutter.endScouting();
     const nowMs = this.parts.ties.ticker.nowMs();
-    answers.forEach((answered, i) => this.#note(wanting[i]!, answered, generation, nowMs));
+    const times = { askedMs, bookedMs: nowMs };
+    answers.forEach((answered, i) => this.#note(wanting[i]!, answered, generation, times));
     onAnswered();
     this.ask();
     const gate = answers.at(-1)?.decision.gate;
@@ -117,7 +124,12 @@ export class Booking {
     return store.limits.slots?.plan.quota ?? line.size;
   }
 
-  #note(waiter: Waiter, { decision, inquiry }: Answered, generation: number, nowMs: number): void {
+  #note(
+    waiter: Waiter,
+    { decision, inquiry }: Answered,
+    generation: number,
+    times: { readonly askedMs: number; readonly bookedMs: number },
+  ): void {
     const { store, turns, ties } = this.parts;
     const isStale = decision.gate !== undefined && turns.learn(decision.gate, generation);
     if (!decision.allowed) {
@@ -126,15 +138,18 @@ export class Booking {
     } else if (isStale && turns.isVoid(decision)) {
       turns.letGo(decision, inquiry.leaseId);
     } else {
-      turns.add(turnOf(decision, inquiry, nowMs, ties.watch));
+      turns.add(turnOf(decision, inquiry, times, ties.watch));
+      store.heartbeat.note(decision);
       if (decision.gate?.isProbe) this.shut(store.gate.probeUs / 1_000, false);
     }
   }
 
   #refuse(waiter: Waiter, decision: Decision): void {
-    const { store } = this.parts;
-    const asked = { domain: store.name, tokens: waiter.tokens, burstCapacity: store.plan.quota };
-    const meaning = meaningOfRefusal(decision, asked);
+    const { store, ties } = this.parts;
+    const meaning = meaningOfRefusal(decision, {
+      ...{ domain: store.name, tokens: waiter.tokens, burstCapacity: store.plan.quota },
+      isShared: ties.holder !== undefined,
+    });
     if (meaning instanceof RateLimitError) this.#reject(waiter, meaning);
     else this.shut(meaning.waitMs, meaning.isSure);
   }
@@ -148,4 +163,9 @@ export class Booking {
   #reject(waiter: Waiter, error: unknown): void {
     if (this.parts.line.remove(waiter)) waiter.fail(error);
   }
+}
+
+/** Whether it was all processes together that decided. */
+function isShared({ gate, failure }: Decision): boolean {
+  return gate !== undefined && failure === undefined;
 }

@@ -80,7 +80,7 @@ export class DomainQueue {
       const waiter = new Waiter({ tokens, arrivedMs, expiresMs, resolve, reject });
       if (signal) this.#listen(signal, waiter);
       this.#line.push(waiter);
-      if (answered) this.#booking.settle([waiter], [answered], this.#turns.generation);
+      if (answered) this.#booking.settle([waiter], [answered], this.#turns.generation, arrivedMs);
       else this.#booking.ask();
     });
   }
@@ -141,9 +141,11 @@ export class DomainQueue {
 
   /** Hands turns that have come to those who are first, unless they may be void. */
   #dispatch(): void {
-    const { ticker, watch } = this.ties;
+    const { ticker, watch, holder } = this.ties;
     const nowMs = ticker.nowMs();
-    const end = this.#giveTurns(nowMs, (turn) => isDoubtful(turn, watch, nowMs));
+    const isFresh = this.store.heartbeat.isFresh(nowMs);
+    if (holder !== undefined) this.#turns.dropLate(nowMs, !isFresh);
+    const end = this.#giveTurns(nowMs, (turn) => !isFresh || isDoubtful(turn, watch, nowMs));
     if (end === 'doubtful') return this.#verify();
     this.#booking.expire(nowMs);
     this.#arm();
@@ -167,15 +169,19 @@ export class DomainQueue {
   #verify(): void {
     if (this.#isVerifying) return;
     this.#isVerifying = true;
-    const { watch, onShut } = this.ties;
+    const { watch, onShut, ticker } = this.ties;
     const { gaps } = watch;
+    const askedMs = ticker.nowMs();
     whenAll(
       [this.store.look()],
       ([state]) => {
         this.#isVerifying = false;
         this.#turns.vouchForAll(gaps);
+        this.store.heartbeat.learn(askedMs);
         this.hear(state!);
-        this.#dispatchVerified();
+        // Whoever was away meanwhile knows nothing again.
+        if (this.store.heartbeat.isFresh(ticker.nowMs())) this.#dispatchVerified();
+        else this.#dispatch();
         if (state!.cooldownUs > 0) onShut(this.store.name, state!);
       },
       () => {
@@ -203,14 +209,15 @@ export class DomainQueue {
   }
 
   #arm(): void {
+    this.store.heartbeat.heed(this.#turns.size > 0 || this.#booking.isUnderWay);
     this.#alarm.setTo(this.#nextMs());
   }
 
-  /** A turn that does not fit waits for the answer that is under way, not for its time. */
+  /** A turn that does not fit or is in doubt waits for the answer that is under way, not for its time. */
   #nextTurnMs(): number {
     const { first } = this.#turns;
     const isUnfit = first && first.tokens !== this.#line.first?.tokens;
-    const waits = isUnfit && this.#booking.isUnderWay;
+    const waits = this.#isVerifying || (isUnfit && this.#booking.isUnderWay);
     return first && !waits ? first.atMs : Number.POSITIVE_INFINITY;
   }
 

@@ -159,7 +159,7 @@ export class OutboundLimiter {
   /** Ends every wait, also those that somebody begins later. */
   close(reason: unknown): void {
     this.#closed ??= { reason };
-    for (const { queue } of this.parts.book.all()) queue?.close(reason);
+    for (const domain of this.parts.book.all()) domain.close(reason);
   }
 
   #refuseWhereOff(domain: Domain): void {

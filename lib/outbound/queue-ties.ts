@@ -18,6 +18,8 @@ export interface QueueTies extends LeaseTies {
   /** One for all queues: who waits for many domains may do so by one signal. */
   readonly aborts: AbortBoard;
   readonly newLeaseId: () => string;
+  /** Names this process among those that share the store; undefined where it is not shared. */
+  readonly holder?: string | undefined;
   /** Told whenever a gate keeps a call from going. */
   readonly onShut: (domain: string, shut: ShutGate) => void;
 }

@@ -5,6 +5,7 @@ import type { Decision } from '../core/limit-store.js';
 import type { TokenBucketPlan } from '../core/plan.js';
 import type { DomainStore } from './domain-store.js';
 import type { Turn } from './turn.js';
+import { isLate } from './turn.js';
 import type { WaiterLine } from './waiter-line.js';
 
 /** A plan of turns, as a gate numbers them. */
@@ -50,7 +51,8 @@ export class TurnBook {
     if (plan.generation === generation) return false;
     // A plan that was heard of while the question was under way is newer than the answer.
     if (plan.generation < generation && generation !== generationBefore) return true;
-    this.adopt(plan);
+    // A gate that has forgotten its plan has not forgotten the turns.
+    this.adopt(plan.generation < generation ? { ...plan, cutUs: Infinity } : plan);
     return false;
   }
 
@@ -62,6 +64,14 @@ export class TurnBook {
     for (const turn of booked) {
       if (this.isVoid(turn.decision)) this.letGo(turn.decision, turn.leaseId);
       else this.#turns.push(turn);
+    }
+  }
+
+  /** Gives up turns that came while this process was busy or away. */
+  dropLate(nowMs: number, wasAway: boolean): void {
+    while (this.#turns[0]?.decision.gate && isLate(this.#turns[0], nowMs, wasAway)) {
+      const { decision, leaseId } = this.takeFirst()!;
+      this.letGo(decision, leaseId);
     }
   }
 

@@ -4,6 +4,13 @@ import type { Decision, Inquiry } from '../core/limit-store.js';
 /** While news does not come, a turn that was booked so long ago is checked before it is used. */
 const TRUSTED_MS = 50;
 
+/**
+ * A turn that is used later than this would come on top of those of others: it is given up. While the
+ * process was away, all that came due is.
+ */
+const LATE_MS = 500;
+const LATE_WHEN_AWAY_MS = 50;
+
 /** In place of how often news was missed: it was not heard at all when the turn was booked. */
 const UNHEARD = -1;
 
@@ -12,6 +19,8 @@ export interface Turn {
   readonly tokens: number;
   readonly atMs: number;
   readonly bookedMs: number;
+  /** When it was asked for: the store may have booked it as early as that. */
+  readonly askedMs: number;
   /** How often news had been missed when it was last known to be good. */
   gaps: number;
   readonly decision: Decision;
@@ -22,12 +31,22 @@ export interface Turn {
 export function turnOf(
   decision: Decision,
   { limits, leaseId }: Inquiry,
-  bookedMs: number,
+  { askedMs, bookedMs }: Pick<Turn, 'askedMs' | 'bookedMs'>,
   { isLive, gaps }: GateWatch,
 ): Turn {
   const tokens = limits.at(-1)!.cost;
   const atMs = bookedMs + decision.waitUs / 1_000;
-  return { tokens, atMs, bookedMs, gaps: isLive ? gaps : UNHEARD, decision, leaseId };
+  return { tokens, atMs, askedMs, bookedMs, gaps: isLive ? gaps : UNHEARD, decision, leaseId };
+}
+
+/** Whether a turn is too late to be used, given whether this process was away for long. */
+export function isLate(
+  { atMs, askedMs, bookedMs }: Turn,
+  nowMs: number,
+  wasAway: boolean,
+): boolean {
+  if (!wasAway) return nowMs - atMs > LATE_MS;
+  return nowMs - (atMs - (bookedMs - askedMs)) > LATE_WHEN_AWAY_MS;
 }
 
 /** Whether a turn may have become void without anybody here having heard of it. */

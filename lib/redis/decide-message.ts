@@ -16,7 +16,7 @@ const MODES = { take: 0, peek: 1, reserve: 2 } as const;
 /** In place of a wait. */
 const [NEVER_WAIT, NOT_OURS] = [-1, -2];
 const NUMBERS_PER_LIMIT = 3;
-const NUMBERS_PER_GATE = 5;
+const NUMBERS_PER_GATE = 6;
 
 /** A chain to decide, with the names of its keys. */
 export interface Question {
@@ -119,6 +119,7 @@ function gateViewOf(numbers: readonly number[], at: number): GateView {
     isProbe: numbers[at + 3] === 1,
     isTried: numbers[at + 3] === 2,
     blocks: numbers[at + 4]!,
+    ...(numbers[at + 5] === 1 && { isOverdue: true }),
   };
 }
 
@@ -132,7 +133,7 @@ function endOfShape(questions: readonly Question[], from: number): number {
 
 function isOfShape({ limits, mode, maxWaitUs, gate }: Inquiry, shape: Inquiry): boolean {
   if (mode !== shape.mode || maxWaitUs !== shape.maxWaitUs) return false;
-  if (gate?.probeUs !== shape.gate?.probeUs) return false;
+  if (gate?.probeUs !== shape.gate?.probeUs || gate?.holder !== shape.gate?.holder) return false;
   if (limits.length !== shape.limits.length) return false;
   for (let i = 0; i < limits.length; i++) {
     const [one, other] = [limits[i]!, shape.limits[i]!];
@@ -148,6 +149,7 @@ function writeShape(
 ): void {
   told.push(MODES[mode], maxWaitUs, gate?.probeUs ?? 0, limits.length);
   for (const { plan, cost } of limits) told.push(indexOf(plans, plan), cost);
+  if (gate) told.push(gate.holder ?? '');
 }
 
 function parametersOf(plan: Plan): ScriptArgument[] {

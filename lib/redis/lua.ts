@@ -17,14 +17,15 @@ export const DECIDE: string = `--[[
   then chains, those of one shape that follow each other told together: how many chains, the number of
   their shape, if it is a new one what it is, and where one of its plans is of kind 3, for each chain
   its lease id. A shape is: mode (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if
-  there is a gate or 0, how many limits, for each limit its plan and its cost
+  there is a gate or 0, how many limits, for each limit its plan and its cost, and if there is a gate the
+  process that books turns behind it (see gate.lua), or ''
 
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
-    out, blocks in a row,
+    out, blocks in a row, 1 if a process that booked turns may have died,
     and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
@@ -42,6 +43,8 @@ local EPSILON = 1e-9
 local CLOCK_STEP = 100000
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
+-- A process with turns is taken for dead when it was not heard of for so long.
+local HOLDER_LIFE = 2250000
 
 -- A time that was given is a test's, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -325,11 +328,16 @@ local function read_shape(at)
     plan[i], cost[i] = p, tonumber(ARGV[at + 3 + 2 * i])
     if kind[p] == LEASES then lends = true end
   end
+  local after = at + 4 + 2 * limit_count
+  local holder
+  if tonumber(ARGV[at + 2]) > 0 then
+    holder, after = ARGV[after], after + 1
+  end
   local shape = {
     mode = tonumber(ARGV[at]), longest = tonumber(ARGV[at + 1]), probe_length = tonumber(ARGV[at + 2]),
-    limit_count = limit_count, plan = plan, cost = cost, lends = lends,
+    limit_count = limit_count, plan = plan, cost = cost, lends = lends, holder = holder ~= '' and holder,
   }
-  return shape, at + 4 + 2 * limit_count
+  return shape, after
 end
 
 -- The one thing a denial writes, at once: without it the limit would stand still until the clock is
@@ -340,13 +348,41 @@ local function rebase(p, one, key)
   else call('HSET', key, 'ws', now_text) end
 end
 
+-- The turns that are booked in this call: for each gate the processes, and when their last is due.
+local booked = {}
+
+local function note_turn(key, holder, due)
+  local holders = booked[key]
+  if not holders then
+    holders = {}
+    booked[key] = holders
+  end
+  if due > (holders[holder] or 0) then holders[holder] = due end
+end
+
+-- Kept as gate.lua does.
+local function write_holder(key, holder, due)
+  local field = 'm:' .. holder
+  local known = call('HMGET', key, field, 'mx', 'x', 'e')
+  local latest = known[1] and tonumber(string.match(known[1], '^%d+')) or 0
+  if latest > due then due = latest end
+  call('HSET', key, field, text(due) .. ' ' .. now_text)
+  if not known[2] then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
+  local expires = tonumber(known[3] or '') or 0
+  if expires < due then expires = due end
+  if expires <= (tonumber(known[4] or '') or 0) then return end
+  call('HSET', key, 'e', text(expires))
+  call('PEXPIRE', key, text(ceil((expires - now) / 1000) + keep_ms))
+end
+
 local out, size = { tonumber(ARGV[#ARGV]), now }, 2
 
 -- Appends what a gate says. Returns whether it could be read, whether it is shut, and whether the
 -- chain that passes is a probe.
 local function read_gate(key)
-  local held = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x')
+  local held = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x', 'mx')
   local readable = not held.err
+  out[size + 6] = now >= (tonumber(held[7] or '') or now + 1) and 1 or 0
   if now >= (tonumber(held[6] or '') or 0) then held = {} end
   local till, probe_till = tonumber(held[4] or '') or 0, tonumber(held[5] or '') or 0
   local shut_for = 0
@@ -355,7 +391,7 @@ local function read_gate(key)
   out[size + 1], out[size + 2] = tonumber(held[1] or '') or 0, tonumber(held[2] or '') or 0
   out[size + 3], out[size + 4] = shut_for, is_probe and 1 or (shut_for > 0 and till <= now) and 2 or 0
   out[size + 5] = tonumber(held[3] or '') or 0
-  size = size + 5
+  size = size + 6
   return readable, shut_for > 0, is_probe
 end
 
@@ -393,8 +429,13 @@ local function decide(first, shape, lease_id)
   if shut then allowed = 0 end
   if not readable then allowed = 2 end
   out[status_at] = allowed
-  if is_probe and allowed == 1 and mode ~= PEEK then
-    call('HSET', KEYS[first], 'pu', now + act_after + probe_length)
+  if probe_length > 0 and allowed == 1 and mode ~= PEEK then
+    local needed_till = now + act_after
+    if is_probe then
+      needed_till = needed_till + probe_length
+      call('HSET', KEYS[first], 'pu', needed_till, 'pm', shape.holder or '')
+    end
+    if shape.holder and needed_till > now then note_turn(KEYS[first], shape.holder, needed_till) end
   end
   for i = 1, limit_count do
     local p, one, left, reset = plan[i], found[i], 0, 0
@@ -430,6 +471,9 @@ while arg <= arg_count do
 end
 for _, bucket in ipairs(charged_buckets) do write_bucket(bucket) end
 for _, window in ipairs(charged_windows) do write_window(window) end
+for key, holders in pairs(booked) do
+  for holder, due in pairs(holders) do write_holder(key, holder, due) end
+end
 return out
 `;
 
@@ -793,15 +837,22 @@ export const GATE: string = `--[[
   Changes a gate: counts blocks and successes, shuts it for a cooldown, opens it again, and plans the
   turns of the bucket behind it anew. All of it in one step, told to everybody who listens.
 
+  The hash also holds the processes that have booked turns: \`m:<process>\` is when the last of its turns is due
+  and when it was heard of; \`mx\` is the first time at which one of them may be taken for dead; \`pm\` is the
+  process that makes the probe; \`e\` is when the hash expires.
+
   KEYS[1]  the gate: a hash
   KEYS[2]  the bucket behind it, or the gate again where the bucket cannot be reached: its turns stay
+  KEYS[3]  beat: the slots that turns hold, if there are any
   ARGV[1]  the time in microseconds, or '' to take the server's
-  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 there is room
+  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 there is room; 5 beat
   ARGV[3]  how long the gate remembers, in microseconds
-  ARGV[4]  the plan of turns that the request was sent under, or ''
+  ARGV[4]  the plan of turns that the request was sent under, or ''    beat: the process, or ''
   ARGV[5]  block: how many in a row open a cooldown    new plan: microseconds that are wasted
            room: until when the others would have waited for a probe that is not made, or 0 for a slot
+           beat: when its last turn is due, 0 if it has none left, '' to look after the others only
   ARGV[6]  block: length of the cooldown               new plan: 1 to make one in any case
+           beat: how long a slot is lent
   ARGV[7]  block: what the other side asked for, or 0
   ARGV[8]  quota of the bucket
   ARGV[9]  tokens that come back ...
@@ -814,14 +865,21 @@ export const GATE: string = `--[[
   Returns integers: that number, generation, cut, blocks, rest of the cooldown, 1 while probes are tried, 1 if the
   gate or the plan of turns changed
 ]]
-local call, pack, unpack, ceil, max, min = redis.call, struct.pack, struct.unpack, math.ceil, math.max, math.min
+local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
+local ceil, max, min = math.ceil, math.max, math.min
 
-local BLOCK, SUCCESS, PLAN, FREE = 1, 2, 3, 4
+local BLOCK, SUCCESS, PLAN, FREE, BEAT = 1, 2, 3, 4, 5
 local SCHEMA = '1'
 -- Turns due so soon stay as they are: the news may come too late for them.
 local GRACE = 50000
 -- Waste that is worth a new plan: this long at least, and this part of the queue.
 local WASTE, WASTE_SHARE = 100000, 0.1
+-- A process with turns is taken for dead when it was not heard of for so long.
+local HOLDER_LIFE = 2250000
+-- Turns due so soon stay as they are then: nobody acts on a plan that it heard of longer ago.
+local HOLDER_GRACE = 1500000
+-- A clock that went back further than this is believed.
+local CLOCK_STEP = 100000
 
 local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
@@ -834,17 +892,28 @@ local gate_key, bucket_key = KEYS[1], KEYS[2]
 local event, memory, sent_under = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local quota, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 
-local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x')
+local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x', 'mx', 'pm', 'e')
+local sweep_at, prober, ends_at = tonumber(held[9] or ''), held[10], tonumber(held[11] or '') or 0
+local gate_till = tonumber(held[8] or '') or 0
 for i = 1, 8 do held[i] = tonumber(held[i] or '') or 0 end
 if now >= held[8] then held = { 0, 0, 0, 0, 0, 0, 0 } end
 local generation, cut, blocks, till, opened, probe_till, wasted =
   held[1], held[2], held[3], held[4], held[5], held[6], held[7]
 
+-- Never sooner than it was to: turns may be due later than the gate remembers.
+local function live_until(expires)
+  if expires < gate_till then expires = gate_till end
+  if expires <= ends_at then return end
+  ends_at = expires
+  call('HSET', gate_key, 'e', expires)
+  call('PEXPIRE', gate_key, ceil((expires - now) / 1000) + keep_ms)
+end
+
 local function keep()
   local expires = max(now, till) + memory
   call('HSET', gate_key, 'g', generation, 'c', cut, 'b', blocks, 'u', till, 'o', opened,
     'pu', probe_till, 'w', wasted, 'x', expires)
-  call('PEXPIRE', gate_key, ceil((expires - now) / 1000) + keep_ms)
+  live_until(expires)
 end
 
 -- Numbered by time, so that a gate that was forgotten never counts the same twice.
@@ -868,6 +937,50 @@ local function set_bucket(tokens)
   call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
     'x', pack('<i8d', expires, quota))
   call('PEXPIRE', bucket_key, ceil((expires - now) / 1000) + keep_ms)
+end
+
+-- The process is alive, and has turns up to then.
+local function note_holder(holder, due)
+  local known = call('HMGET', gate_key, 'm:' .. holder)[1]
+  local latest = max(due, known and tonumber(string.match(known, '^%d+')) or 0)
+  call('HSET', gate_key, 'm:' .. holder, string.format('%.0f %.0f', latest, now))
+  if not sweep_at or sweep_at > now + HOLDER_LIFE then
+    sweep_at = now + HOLDER_LIFE
+    call('HSET', gate_key, 'mx', sweep_at)
+  end
+  live_until(latest)
+end
+
+-- Who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
+-- Forgets processes whose turns are over or who have died. Returns the dead whose turns were to come.
+local function sweep()
+  local fields, dead, next_at = pcall('HGETALL', gate_key), {}, math.huge
+  if fields.err then return dead end
+  for i = 1, #fields, 2 do
+    local field = fields[i]
+    if string.sub(field, 1, 2) == 'm:' then
+      local due, seen = string.match(fields[i + 1], '^(%d+) (%d+)$')
+      due, seen = tonumber(due) or 0, tonumber(seen) or 0
+      if seen > now + CLOCK_STEP then
+        seen = now
+        call('HSET', gate_key, field, string.format('%.0f %.0f', due, seen))
+      end
+      local ends = seen + HOLDER_LIFE
+      if due > now and ends > now then next_at = min(next_at, ends) else pcall('HDEL', gate_key, field) end
+      if due > now and ends <= now then dead[string.sub(field, 3)] = true end
+    end
+  end
+  if next_at < math.huge then call('HSET', gate_key, 'mx', next_at) else pcall('HDEL', gate_key, 'mx') end
+  return dead
+end
+
+-- Frees the slots that the dead held for turns to come; those of calls under way end with their lease.
+local function free_slots(slots_key, dead, lease)
+  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. string.format('%.0f', now + lease), '+inf')
+  if ahead.err then return end
+  for _, id in ipairs(ahead) do
+    if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
+  end
 end
 
 local stale = sent_under and sent_under < opened
@@ -923,6 +1036,28 @@ elseif event == FREE then
   -- Only the probe that is being waited for can be given up: another one may have followed it.
   local given_up = tonumber(ARGV[5])
   if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
+
+elseif event == BEAT then
+  local holder, due = ARGV[4], tonumber(ARGV[5])
+  if due == 0 then pcall('HDEL', gate_key, 'm:' .. holder)
+  elseif due then note_holder(holder, due) end
+  -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
+  if sweep_at and now >= sweep_at and bucket_key ~= gate_key then
+    local dead = sweep()
+    if next(dead) then
+      if KEYS[3] then free_slots(KEYS[3], dead, tonumber(ARGV[6])) end
+      if prober and dead[prober] and probe_till > now then
+        probe_till, changed = 0, true
+        call('HSET', gate_key, 'pu', 0)
+      end
+      if -bucket_level() * b / a > HOLDER_GRACE then
+        changed = true
+        plan_until(now + HOLDER_GRACE)
+        set_bucket(-HOLDER_GRACE * a / b)
+        keep()
+      end
+    end
+  end
 end
 
 local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,

@@ -177,7 +177,9 @@ export class RedisStore extends LimitStore {
     const bucketKey = bucket ? this.#keys.nameOf(bucket) : gateKey;
     const args = encodeGateChange(change, bucket, this.#keys.gateChannel, gate.key);
     const run = (...keys: string[]) => this.#gate.run(this.servers, keys, [this.#time(), ...args]);
-    const answer = run(gateKey, bucketKey).catch((error: unknown) => {
+    const slots = change?.kind === 'beat' ? change.slots : undefined;
+    const slotKeys = slots ? [this.#keys.nameOf(slots)] : [];
+    const answer = run(gateKey, bucketKey, ...slotKeys).catch((error: unknown) => {
       if (!isOfMovingSlot(error)) throw error;
       // The two are on different servers for now: that a cooldown is kept matters more than turns.
       return run(gateKey, gateKey);

@@ -290,7 +290,7 @@ describe('the outbound side', () => {
 describe('outbound options that are wrong', () => {
   const KNOWN =
     '"default", "domains", "file", "watch", "throttle", "onStoreFailure", "timeoutMs", ' +
-    '"maxDomains", "idleMs", "classifiers", "heedUpstreamLimits", "fetch"';
+    '"maxDomains", "idleMs", "slotLeaseMs", "classifiers", "heedUpstreamLimits", "fetch"';
 
   it.each<[options: unknown, message: string]>([
     [5, 'Expected `outbound` to be an object of outbound options, got 5.'],
