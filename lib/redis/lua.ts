@@ -621,6 +621,8 @@ local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
 local SCHEMA = '1'
 -- Tokens that a bucket may seem to owe although nobody waits.
 local ROUNDING = 1e-6
+-- Whatever is owed by somebody is more than this.
+local LESS_THAN_A_TOKEN = 0.5
 -- A refund counts in the same sum as those before it for this part of a refill.
 local PARTS_OF_REFILL = 8
 
@@ -637,18 +639,21 @@ local function read_log(text)
   return unpack('<i8i8di8d', text)
 end
 
+-- What came back at that time or later, at least.
+local function returned_since(at, log)
+  local last, since, sum, older_since, older_sum = read_log(log)
+  if at > last then return 0 end
+  if at >= since then return sum end
+  return at >= older_since and older_sum or math.huge
+end
+
 -- What is not refilled of a charge: all that was missing right after it, less what was refilled and given
 -- back since; or the charge alone, less all that was refilled, where that is more.
 local function left_of(tokens, at, whole, rate_a, rate_b, log)
   if not at then return tokens end
-  local last, since, sum, older_since, older_sum = read_log(log)
-  local returned = math.huge
-  if at > last then returned = 0
-  elseif at >= since then returned = sum
-  elseif at >= older_since then returned = older_sum end
   local alone = tokens - max(0, now - at) * rate_a / rate_b
   -- Told in whole microseconds, rounded up.
-  local left = (whole - 1 - now) * rate_a / rate_b - returned
+  local left = (whole - 1 - now) * rate_a / rate_b - returned_since(at, log)
   return min(tokens, max(alone, left))
 end
 
@@ -669,12 +674,16 @@ local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
   if now > since then level = level + (now - since) * a / b end
   level = min(level, quota)
   -- Whoever queued behind owed a token or more at that time; rounding, much less.
-  if due and -level > ROUNDING and -level + (now - due) * a / b > 0.5 then return 0 end
+  if due and -level > ROUNDING and -level + (now - due) * a / b > LESS_THAN_A_TOKEN then return 0 end
+  -- Whether all that was spent since a turn was booked has been given back as well.
+  local is_last = due and returned_since(at or 0, log) == 0
+    and math.abs(quota - level - (whole - now) * a / b) <= LESS_THAN_A_TOKEN
   local left = min(quota - level, left_of(tokens, at, whole, a, b, log))
   if left <= 0 then return 0 end
+  -- Without the last one all is as if it had never been booked: nothing is taken off the others.
+  if not is_last then log = logged(log, left, now - (at or now), quota * b / a) end
   -- A bucket that is full is kept as well: what is in its log must not come back again.
-  call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)),
-    'r', logged(log, left, now - (at or now), quota * b / a))
+  call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)), 'r', log or '')
   return 1
 end
 
