@@ -4,6 +4,7 @@ import type { GateState } from '../core/gate.js';
 import { DENY_ALL } from '../core/plan.js';
 import { Alarm } from './alarm.js';
 import { Booking } from './booking.js';
+import { CostTally } from './cost-tally.js';
 import type { Answered, DomainStore } from './domain-store.js';
 import type { HandOutEnd } from './hand-out.js';
 import { HandOut } from './hand-out.js';
@@ -25,30 +26,44 @@ export interface QueueWait {
   readonly signal: AbortSignal | undefined;
 }
 
+/** Turns that are given back at a time: more would keep the store from answering others. */
+const MOST_GIVEN_BACK = 512;
+/** Looking at all turns takes no more than a small part of the time. */
+const BETWEEN_LOOKS_MS = 10;
+const PER_TURN_MS = 0.02;
+
 /**
  * Those who wait for one domain in this process, in order of arrival, and the turns that were booked
  * for them. A turn goes to the first who is still there: when somebody leaves, all behind move up
  * and the last turn is given back. One timer, whoever waits.
  */
 export class DomainQueue {
-  readonly #line = new WaiterLine();
+  readonly #line: WaiterLine;
   readonly #turns: TurnBook;
   readonly #handOut: HandOut;
   readonly #booking: Booking;
   readonly #alarm: Alarm;
   #isTrimming = false;
   #isVerifying = false;
+  #isGivingBack = false;
+  /** When all turns may be looked at again, and whether that is waited for. */
+  #nextLookMs = 0;
+  #isLookDue = false;
 
   constructor(
     private readonly store: DomainStore,
     permits: PermitMaker,
     private readonly ties: QueueTies,
   ) {
-    this.#turns = new TurnBook(store);
-    this.#handOut = new HandOut(this.#line, this.#turns, permits);
-    this.#alarm = new Alarm(ties.ticker, () => this.#wake());
+    const { ticker } = ties;
+    const costs = new CostTally();
+    const turns = (this.#turns = new TurnBook(store, costs));
+    const line = (this.#line = new WaiterLine(turns, costs));
+    const onLate = (waiter: Waiter) => this.#booking.expire(waiter);
+    this.#handOut = new HandOut({ line, turns, permits, ticker, onLate });
+    this.#alarm = new Alarm(ticker, () => this.#wake());
     this.#booking = new Booking({
-      ...{ store, line: this.#line, turns: this.#turns, ties },
+      ...{ store, line, turns, permits, ties },
       onAnswered: () => {
         this.#trim();
         this.#dispatch();
@@ -70,7 +85,8 @@ export class DomainQueue {
 
   /** Whether it can be forgotten. */
   get isIdle(): boolean {
-    return this.#line.size === 0 && this.#turns.size === 0 && !this.#booking.isUnderWay;
+    const isBusy = this.#booking.isUnderWay || this.#isGivingBack;
+    return this.#line.size === 0 && this.#turns.size === 0 && !isBusy;
   }
 
   /** Waits for a turn, by an answer if there is one already. */
@@ -81,7 +97,8 @@ export class DomainQueue {
       if (signal) this.#listen(signal, waiter);
       this.#line.push(waiter);
       if (answered) this.#booking.settle([waiter], [answered], this.#turns.generation);
-      else this.#booking.ask();
+      else this.#trim();
+      this.#arm();
     });
   }
 
@@ -98,9 +115,9 @@ export class DomainQueue {
   /** Hears about the gate. */
   hear(state: GateState): void {
     if (state.generation > this.#turns.generation) this.#turns.adopt(state);
-    if (state.cooldownUs > 0) this.#booking.shut(state.cooldownUs / 1_000, true);
+    if (state.cooldownUs > 0) this.#booking.shut(state.cooldownUs / 1_000, true, 'cooldown');
     else if (state.changed) this.#booking.open();
-    this.#booking.ask();
+    this.#trim();
     this.#arm();
   }
 
@@ -135,67 +152,96 @@ export class DomainQueue {
 
   #wake(): void {
     this.#dispatch();
-    this.#booking.ask();
+    this.#trim();
     this.#arm();
   }
 
   /** Hands turns that have come to those who are first, unless they may be void. */
   #dispatch(): void {
     const { ticker, watch } = this.ties;
-    const nowMs = ticker.nowMs();
-    const end = this.#giveTurns(nowMs, (turn) => isDoubtful(turn, watch, nowMs));
-    if (end === 'doubtful') return this.#verify();
-    this.#booking.expire(nowMs);
+    const { vouched } = this.#turns;
+    const isInDoubt = (turn: Turn, nowMs: number) => isDoubtful(turn, vouched, watch, nowMs);
+    // The store is asked once; until then turns wait, though nobody for longer than it may.
+    if (!this.#isVerifying && this.#giveTurns(isInDoubt) === 'doubtful') this.#verify();
+    for (const waiter of this.#line.takeExpired(ticker.nowMs())) this.#booking.expire(waiter);
+    if (this.#turns.size > this.#line.withTurn) this.#trim();
     this.#arm();
   }
 
-  /** Without anybody to ask, a turn that was booked is good. */
-  #dispatchVerified(): void {
-    this.#giveTurns(this.ties.ticker.nowMs());
-    this.#booking.ask();
-    this.#arm();
-  }
-
-  #giveTurns(nowMs: number, isInDoubt?: (turn: Turn) => boolean): HandOutEnd {
-    const end = this.#handOut.run(this.store.plan, nowMs, isInDoubt);
+  #giveTurns(isInDoubt?: (turn: Turn, nowMs: number) => boolean): HandOutEnd {
+    const end = this.#handOut.run(this.store.plan, isInDoubt);
     // A turn that was booked for another cost is given back, and one that fits is booked.
-    if (end === 'unfit') this.#trim();
+    if (end === 'unfit') {
+      this.#line.shift();
+      this.#trim();
+    }
     return end;
   }
 
   /** News may have been missed: is the plan still the one by which these turns were booked? */
   #verify(): void {
-    if (this.#isVerifying) return;
     this.#isVerifying = true;
-    const { watch, onShut } = this.ties;
-    const { gaps } = watch;
+    const { ticker, watch, onShut } = this.ties;
+    const vouched = { atMs: ticker.nowMs(), gaps: watch.gaps };
+    // Without anybody to ask, a turn that was booked is good.
+    const goOn = () => {
+      this.#giveTurns();
+      this.#trim();
+      this.#arm();
+    };
     whenAll(
       [this.store.look()],
       ([state]) => {
         this.#isVerifying = false;
-        this.#turns.vouchForAll(gaps);
+        this.#turns.vouchForAll(vouched);
         this.hear(state!);
-        this.#dispatchVerified();
+        goOn();
         if (state!.cooldownUs > 0) onShut(this.store.name, state!);
       },
       () => {
         this.#isVerifying = false;
-        this.#dispatchVerified();
+        goOn();
       },
     );
   }
 
-  /** Gives back turns that nobody here can use, and books others for whoever has none then. */
+  /** Gives back turns that nobody here can use, then books others for whoever has none. */
   #trim(): void {
-    if (this.#booking.isUnderWay) return;
-    const surplus = this.#turns.takeSurplus(this.#line);
+    if (this.#booking.isUnderWay || this.#isGivingBack) return;
+    const surplus = this.#takeSurplus();
+    if (!surplus) return;
     if (surplus.length > 0) void this.#giveBack(surplus);
-    this.#booking.ask();
+    if (!this.#isGivingBack) this.#booking.ask();
   }
 
+  /** Turns that nobody can use, the latest first; undefined when it is too soon to look for them. */
+  #takeSurplus(): Turn[] | undefined {
+    const [line, turns] = [this.#line, this.#turns];
+    if (!line.isOutOfStep) return turns.takeFrom(line.withTurn);
+    const nowMs = this.ties.ticker.nowMs();
+    this.#isLookDue = this.#nextLookMs > nowMs;
+    if (this.#isLookDue) return undefined;
+    const surplus = turns.takeUnused(line.first);
+    line.fallIntoStep();
+    this.#nextLookMs = nowMs + BETWEEN_LOOKS_MS + surplus.length * PER_TURN_MS;
+    return surplus;
+  }
+
+  /** The first of them at once, so that they arrive before whatever is asked next. */
   async #giveBack(surplus: readonly Turn[]): Promise<void> {
+    this.#isGivingBack = surplus.length > MOST_GIVEN_BACK;
+    for (let from = 0; from < surplus.length; from += MOST_GIVEN_BACK) {
+      await this.#giveBackSome(surplus.slice(from, from + MOST_GIVEN_BACK));
+    }
+    if (surplus.length <= MOST_GIVEN_BACK) return;
+    this.#isGivingBack = false;
+    this.#trim();
+    this.#arm();
+  }
+
+  async #giveBackSome(turns: readonly Turn[]): Promise<void> {
     try {
-      const wastedUs = await this.#turns.giveBack(surplus, this.store.plan);
+      const wastedUs = await this.#turns.giveBack(turns, this.store.plan);
       if (wastedUs > 0) await this.store.replan(wastedUs, false);
     } catch {
       // What cannot be given back comes back by itself, in time.
@@ -206,17 +252,25 @@ export class DomainQueue {
     this.#alarm.setTo(this.#nextMs());
   }
 
-  /** A turn that does not fit waits for the answer that is under way, not for its time. */
-  #nextTurnMs(): number {
-    const { first } = this.#turns;
-    const isUnfit = first && first.tokens !== this.#line.first?.tokens;
-    const waits = isUnfit && this.#booking.isUnderWay;
-    return first && !waits ? first.atMs : Number.POSITIVE_INFINITY;
+  #nextMs(): number {
+    const line = this.#line;
+    if (line.size === 0) return Number.POSITIVE_INFINITY;
+    const nextTurnMs = Math.max(this.#nextTurnMs(), this.#handOut.pacedMs);
+    return Math.min(nextTurnMs, line.soonestExpiryMs, this.#nextBookingMs());
   }
 
-  #nextMs(): number {
-    if (this.#line.size === 0) return Number.POSITIVE_INFINITY;
-    const nextTurnMs = Math.max(this.#nextTurnMs(), this.#handOut.pacedMs);
-    return Math.min(nextTurnMs, this.#booking.nextMs);
+  /** A turn that does not fit is not waited for, nor one that is being looked at. */
+  #nextTurnMs(): number {
+    const turn = this.#turns.first;
+    const isUsable = this.#line.withTurn > 0 && turn?.tokens === this.#line.first!.tokens;
+    return isUsable && !this.#isVerifying ? turn.atMs : Number.POSITIVE_INFINITY;
+  }
+
+  #nextBookingMs(): number {
+    if (this.#isGivingBack) return Number.POSITIVE_INFINITY;
+    if (!this.#line.isOutOfStep) return this.#booking.nextMs;
+    return this.#isLookDue && !this.#booking.isUnderWay
+      ? this.#nextLookMs
+      : Number.POSITIVE_INFINITY;
   }
 }
