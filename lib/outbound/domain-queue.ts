@@ -12,6 +12,7 @@ import { OutboundDeniedError, WaitAbortedError } from './outbound-errors.js';
 import type { Permit } from './permit.js';
 import type { PermitMaker } from './permit-maker.js';
 import type { QueueTies } from './queue-ties.js';
+import { Surplus } from './surplus.js';
 import type { Turn } from './turn.js';
 import { isDoubtful } from './turn.js';
 import { TurnBook } from './turn-book.js';
@@ -26,12 +27,6 @@ export interface QueueWait {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Turns that are given back at a time: more would keep the store from answering others. */
-const MOST_GIVEN_BACK = 512;
-/** Looking at all turns takes no more than a small part of the time. */
-const BETWEEN_LOOKS_MS = 10;
-const PER_TURN_MS = 0.02;
-
 /**
  * Those who wait for one domain in this process, in order of arrival, and the turns that were booked
  * for them. A turn goes to the first who is still there: when somebody leaves, all behind move up
@@ -41,14 +36,11 @@ export class DomainQueue {
   readonly #line: WaiterLine;
   readonly #turns: TurnBook;
   readonly #handOut: HandOut;
+  readonly #surplus: Surplus;
   readonly #booking: Booking;
   readonly #alarm: Alarm;
   #isTrimming = false;
   #isVerifying = false;
-  #isGivingBack = false;
-  /** When all turns may be looked at again, and whether that is waited for. */
-  #nextLookMs = 0;
-  #isLookDue = false;
 
   constructor(
     private readonly store: DomainStore,
@@ -61,6 +53,11 @@ export class DomainQueue {
     const line = (this.#line = new WaiterLine(turns, costs));
     const onLate = (waiter: Waiter) => this.#booking.expire(waiter);
     this.#handOut = new HandOut({ line, turns, permits, ticker, onLate });
+    const onDone = () => {
+      this.#trim();
+      this.#arm();
+    };
+    this.#surplus = new Surplus({ store, line, turns, ticker, onDone });
     this.#alarm = new Alarm(ticker, () => this.#wake());
     this.#booking = new Booking({
       ...{ store, line, turns, permits, ties },
@@ -85,7 +82,7 @@ export class DomainQueue {
 
   /** Whether it can be forgotten. */
   get isIdle(): boolean {
-    const isBusy = this.#booking.isUnderWay || this.#isGivingBack;
+    const isBusy = this.#booking.isUnderWay || this.#surplus.isUnderWay;
     return this.#line.size === 0 && this.#turns.size === 0 && !isBusy;
   }
 
@@ -164,7 +161,8 @@ export class DomainQueue {
     // The store is asked once; until then turns wait, though nobody for longer than it may.
     if (!this.#isVerifying && this.#giveTurns(isInDoubt) === 'doubtful') this.#verify();
     for (const waiter of this.#line.takeExpired(ticker.nowMs())) this.#booking.expire(waiter);
-    if (this.#turns.size > this.#line.withTurn) this.#trim();
+    const isFitting = this.#turns.size === this.#line.withTurn && !this.#line.isOutOfStep;
+    if (!isFitting) this.#trim();
     this.#arm();
   }
 
@@ -207,45 +205,8 @@ export class DomainQueue {
 
   /** Gives back turns that nobody here can use, then books others for whoever has none. */
   #trim(): void {
-    if (this.#booking.isUnderWay || this.#isGivingBack) return;
-    const surplus = this.#takeSurplus();
-    if (!surplus) return;
-    if (surplus.length > 0) void this.#giveBack(surplus);
-    if (!this.#isGivingBack) this.#booking.ask();
-  }
-
-  /** Turns that nobody can use, the latest first; undefined when it is too soon to look for them. */
-  #takeSurplus(): Turn[] | undefined {
-    const [line, turns] = [this.#line, this.#turns];
-    if (!line.isOutOfStep) return turns.takeFrom(line.withTurn);
-    const nowMs = this.ties.ticker.nowMs();
-    this.#isLookDue = this.#nextLookMs > nowMs;
-    if (this.#isLookDue) return undefined;
-    const surplus = turns.takeUnused(line.first);
-    line.fallIntoStep();
-    this.#nextLookMs = nowMs + BETWEEN_LOOKS_MS + surplus.length * PER_TURN_MS;
-    return surplus;
-  }
-
-  /** The first of them at once, so that they arrive before whatever is asked next. */
-  async #giveBack(surplus: readonly Turn[]): Promise<void> {
-    this.#isGivingBack = surplus.length > MOST_GIVEN_BACK;
-    for (let from = 0; from < surplus.length; from += MOST_GIVEN_BACK) {
-      await this.#giveBackSome(surplus.slice(from, from + MOST_GIVEN_BACK));
-    }
-    if (surplus.length <= MOST_GIVEN_BACK) return;
-    this.#isGivingBack = false;
-    this.#trim();
-    this.#arm();
-  }
-
-  async #giveBackSome(turns: readonly Turn[]): Promise<void> {
-    try {
-      const wastedUs = await this.#turns.giveBack(turns, this.store.plan);
-      if (wastedUs > 0) await this.store.replan(wastedUs, false);
-    } catch {
-      // What cannot be given back comes back by itself, in time.
-    }
+    if (this.#booking.isUnderWay) return;
+    if (this.#surplus.giveBack()) this.#booking.ask();
   }
 
   #arm(): void {
@@ -267,10 +228,7 @@ export class DomainQueue {
   }
 
   #nextBookingMs(): number {
-    if (this.#isGivingBack) return Number.POSITIVE_INFINITY;
-    if (!this.#line.isOutOfStep) return this.#booking.nextMs;
-    return this.#isLookDue && !this.#booking.isUnderWay
-      ? this.#nextLookMs
-      : Number.POSITIVE_INFINITY;
+    if (this.#booking.isUnderWay || this.#surplus.isUnderWay) return Number.POSITIVE_INFINITY;
+    return this.#line.isOutOfStep ? this.#surplus.nextMs : this.#booking.nextMs;
   }
 }
