@@ -198,6 +198,7 @@ export {
   WaitAbortedError,
   WaitTimedOutError,
 } from './outbound/outbound-errors.js';
+export type { WaitTimeoutReason } from './outbound/outbound-errors.js';
 export { InvalidGatewayConfigError } from './gateway/gateway-config.js';
 export { InvalidGatewayFileError } from './gateway/gateway-file.js';
 export { InvalidDomainError } from './outbound/domain-name.js';

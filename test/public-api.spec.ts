@@ -222,6 +222,7 @@ describe('the public API', () => {
       'Totals',
       'WaitMessage',
       'WaitOptions',
+      'WaitTimeoutReason',
       'Waits',
     ]);
   });

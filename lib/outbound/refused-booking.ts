@@ -7,6 +7,7 @@ import {
   OutboundUnavailableError,
   WaitTimedOutError,
 } from './outbound-errors.js';
+import type { ShutReason } from './shutter.js';
 
 /** Whoever holds a slot tells when it is free, unless it died: so it is tried this often as well. */
 const SLOT_RETRY_MS = 100;
@@ -28,6 +29,7 @@ export interface NotYet {
   readonly waitMs: number;
   /** Whether it is sure that nobody gets a turn before. */
   readonly isSure: boolean;
+  readonly reason: ShutReason;
 }
 
 /** What it means that a turn was refused: the wait has failed, or asking again may help. */
@@ -40,11 +42,16 @@ export function meaningOfRefusal(
   if (gate !== undefined && gate.waitUs > 0) {
     // Those who wait for a probe may be let go by what it finds, at any time.
     const mostMs = isShared && gate.isTried ? PROBE_RETRY_MS : Number.POSITIVE_INFINITY;
-    return { waitMs: Math.min(gate.waitUs / 1_000, mostMs), isSure: !gate.isTried };
+    return {
+      waitMs: Math.min(gate.waitUs / 1_000, mostMs),
+      isSure: !gate.isTried,
+      reason: 'cooldown',
+    };
   }
   if (waitUs === NEVER) return new CostExceedsBurstError(domain, tokens, burstCapacity);
   if (lacksSlot(decision)) {
-    return { waitMs: Math.min(waitUs / 1_000, SLOT_RETRY_MS), isSure: false };
+    const waitMs = Math.min(waitUs / 1_000, SLOT_RETRY_MS);
+    return { waitMs, isSure: false, reason: 'concurrency' };
   }
-  return new WaitTimedOutError(domain, Math.ceil(waitUs / 1_000));
+  return new WaitTimedOutError(domain, 'rate', Math.ceil(waitUs / 1_000));
 }

@@ -21,10 +21,17 @@ export interface Turn {
   readonly bookedMs: number;
   /** When it was asked for: the store may have booked it as early as that. */
   readonly askedMs: number;
-  /** How often news had been missed when it was last known to be good. */
-  gaps: number;
+  /** How often news had been missed when it was booked. */
+  readonly gaps: number;
   readonly decision: Decision;
   readonly leaseId: string;
+}
+
+/** When all turns that were there were known to be good. */
+export interface Vouched {
+  readonly atMs: number;
+  /** How often news had been missed by then. */
+  readonly gaps: number;
 }
 
 /** The turn that a decision gave. */
@@ -52,9 +59,11 @@ export function isLate(
 /** Whether a turn may have become void without anybody here having heard of it. */
 export function isDoubtful(
   { decision, bookedMs, gaps }: Turn,
+  vouched: Vouched,
   watch: GateWatch,
   nowMs: number,
 ): boolean {
-  if (decision.gate === undefined || (watch.isLive && watch.gaps === gaps)) return false;
-  return nowMs - bookedMs > TRUSTED_MS;
+  if (decision.gate === undefined || nowMs - bookedMs <= TRUSTED_MS) return false;
+  if (!watch.isLive) return true;
+  return watch.gaps !== (bookedMs <= vouched.atMs ? Math.max(gaps, vouched.gaps) : gaps);
 }

@@ -97,7 +97,7 @@ for (const waiting of [8, 300]) {
     await pause(1_500);
     const admissions = takers.admissions();
     const permits = admissions.map((one) => {
-      return { ...one, process: one.pid, tokens: 1, error: null, isProbe: false };
+      return { ...one, process: one.pid, tokens: 1, error: null, isProbe: false, waitedMs: 0 };
     });
     const over = overshootOf(permits, RULE);
     expect(over).toBeLessThanOrEqual((RULE.requestsPerSecond * LATE_TIMER_MS) / 1_000);

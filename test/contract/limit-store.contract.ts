@@ -853,13 +853,13 @@ export function limitStoreContract(
       expect(await waitOf(limit(bucket))).toBe(TOKEN_US);
     });
 
-    it('gives a long queue back in full from its end, however long it has waited', async () => {
+    it('gives a whole queue back, from its end, however long it was held', async () => {
       await exhaust(limit(bucket));
       const queue: Decision[] = [];
       for (let i = 0; i < 40; i++) queue.push(await reserve([limit(bucket)], HOUR_US));
-      await pass(TOKEN_US / 2);
-      for (const booked of queue.reverse()) await cancel(booked);
-      expect(await waitOf(limit(bucket))).toBe(TOKEN_US / 2);
+      await pass(2 * TOKEN_US + TOKEN_US / 2);
+      for (const booked of queue.slice(2).reverse()) await cancel(booked);
+      expect((await reserve([limit(bucket)], HOUR_US)).waitUs).toBe(TOKEN_US / 2);
     });
 
     it('gives nothing back that the next in the queue has built upon', async () => {
@@ -868,6 +868,17 @@ export function limitStoreContract(
       await reserve([limit(bucket, 2)], HOUR_US);
       await cancel(first);
       expect((await reserve([limit(bucket)], HOUR_US)).waitUs).toBe(5 * TOKEN_US);
+    });
+
+    it('gives nothing back of what was full since, all the less when it was forgotten', async () => {
+      const early = await reserve([limit(bucket)], 0);
+      await reserve([limit(bucket)], 0);
+      const late = await reserve([limit(bucket)], 0);
+      await cancel(early);
+      await pass(2 * TOKEN_US + TOKEN_US / 2);
+      await take([limit(bucket)]);
+      await cancel(late);
+      expect(await waitOf(limit(bucket, 5))).toBe(TOKEN_US);
     });
 
     it('gives nothing back that time has given back already', async () => {
