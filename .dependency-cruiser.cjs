@@ -32,7 +32,7 @@ module.exports = {
       to: {
         pathNot: [
           '^lib/(core|redis)',
-          '^(node:)?crypto$',
+          '^(node:)?(crypto|net|tls)$',
           'node_modules/(ioredis|cluster-key-slot)',
         ],
       },

@@ -10,7 +10,7 @@ const FOREIGN = /node_modules|[( ]node:/;
 
 /**
  * Finds leases that are garbage although they were not released: nothing can release them any more.
- * Where a lease was taken costs about 3 µs to find out, so that it is noted for the first thousand
+ * Where a lease was taken costs some 4 µs to find out, so that it is noted for the first thousand
  * only, and for the next thousand after each forgotten lease of which it was not.
  */
 export class ForgottenLeases {
