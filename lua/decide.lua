@@ -4,6 +4,13 @@
   read before anything of it is written, and a denied chain writes nothing. A key that several chains
   share, as the whole server's, is read once and its tokens are written once, when all are decided.
 
+  While an application is deployed a plan may have two definitions, of which each process knows one. All
+  buckets of a key count in the same tokens, whatever their capacities and rates, and so do windows of
+  the same length. A bucket and a window, or windows of two lengths, count apart: the one that was charged
+  last in the fields of its kind, the other one in `x`. Every charge is taken from both. A count that
+  begins has as much room as the other one, so that no definition ever has more room than a bucket of the
+  larger capacity and the larger rate would. A key lives as long as the slowest of its definitions needs.
+
   KEYS     one per limit, chain by chain: a hash for tokens, a sorted set for leases; before those of
            a chain that has one, the hash of its gate (see gate.lua)
   ARGV[1]  the time in microseconds, or '' to take the server's, once for all
@@ -37,6 +44,8 @@ local SCHEMA = '1'
 local EPSILON = 1e-9
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
+-- A key of a bucket lives a quarter longer than it has to, in microseconds for each second of that.
+local SPARE = 250000
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
 
@@ -64,7 +73,9 @@ local now_text = text(now)
 local after_now = '(' .. now_text
 local now_packed = pack('<i8', now)
 
-local kind, quota, a, b, shadow = {}, {}, {}, {}, {}
+-- `of` tells counts apart: 0 for buckets, the length of windows, -1 for leases. `seconds` is the time in
+-- which the plan is restored, rounded up.
+local kind, quota, a, b, shadow, of, seconds, rate = {}, {}, {}, {}, {}, {}, {}, {}
 local arg = 2
 local plan_count = tonumber(ARGV[arg])
 for p = 1, plan_count do
@@ -73,6 +84,9 @@ for p = 1, plan_count do
   a[p] = tonumber(ARGV[arg + 3])
   b[p] = tonumber(ARGV[arg + 4])
   shadow[p] = ARGV[arg + 5] == '1'
+  local restores = kind[p] == BUCKET and quota[p] * b[p] / a[p] or a[p]
+  of[p] = kind[p] == BUCKET and 0 or kind[p] == LEASES and -1 or a[p]
+  seconds[p], rate[p] = ceil(restores / 1000000), a[p] / b[p]
   arg = arg + 5
 end
 
@@ -80,7 +94,7 @@ end
 local found, wait, admits = {}, {}, {}
 
 -- What is held under each key, as the chains so far leave it; and what is to be written of that.
-local buckets, windows, lease_sets = {}, {}, {}
+local held = {}
 local charged_buckets, charged_windows = {}, {}
 local NOT_OURS = {}
 
@@ -103,24 +117,24 @@ local function bucket_wait(p, tokens, since, need)
   return due - now
 end
 
--- The window that holds `at`, of one that began at `since`.
-local function window_at(p, since, cur, prev, at)
+-- The window of a length that holds `at`, of one that began at `since`.
+local function window_at(length, since, cur, prev, at)
   local elapsed = at - since
-  if elapsed < a[p] then return since, cur, prev end
-  if elapsed < 2 * a[p] then return since + a[p], 0, cur end
+  if elapsed < length then return since, cur, prev end
+  if elapsed < 2 * length then return since + length, 0, cur end
   return at, 0, 0
 end
 
 -- What is still counted of the previous window.
-local function fading(p, since, prev, at)
+local function fading(length, since, prev, at)
   local elapsed = at - since
   if elapsed < 0 then elapsed = 0 end
-  return prev * (a[p] - elapsed) / a[p]
+  return prev * (length - elapsed) / length
 end
 
 local function window_admits(p, since, cur, prev, need, at)
-  since, cur, prev = window_at(p, since, cur, prev, at)
-  return fading(p, since, prev, at) <= quota[p] - need - cur + EPSILON
+  since, cur, prev = window_at(a[p], since, cur, prev, at)
+  return fading(a[p], since, prev, at) <= quota[p] - need - cur + EPSILON
 end
 
 local function window_wait(p, since, cur, prev, need)
@@ -139,28 +153,67 @@ end
 
 -- The finders read what is held under a key, once.
 
-local function find_bucket(key)
-  local held = pcall('HMGET', key, 't', 'ts', 'v', 'x')
-  if held.err or (held[3] and held[3] ~= SCHEMA) then return NOT_OURS end
-  local bucket = { key = key, since = now, expires = 0 }
+-- Of a bucket `x` is when its key expires, the seconds it has to live at least and its tokens per
+-- microsecond, of a window its kind, length, limit and these seconds; then, if there is one, the other
+-- count (see pack_other). 0.1 wrote 16 bytes for a bucket, of which nothing is needed, and none for a window.
+local function is_of_bucket(x) return #x == 20 or #x == 60 or #x == 16 end
+local function is_of_window(x) return #x == 21 or #x == 61 end
+
+local function unpack_other(x, at)
+  local lasts, length, one, two, three = unpack('<ddddd', x, at)
+  if length == 0 then return { of = 0, lasts = lasts, tokens = one, since = two, rate = three } end
+  return { of = length, lasts = lasts, since = one, cur = two, prev = three }
+end
+
+local function pack_other(other)
+  if other.of == 0 then return pack('<ddddd', other.lasts, 0, other.tokens, other.since, other.rate) end
+  return pack('<ddddd', other.lasts, other.of, other.since, other.cur, other.prev)
+end
+
+local function as_bucket(key, fields, x)
+  local bucket = { of = 0, key = key, since = now, expires = 0, span = 0, rate = 0 }
   -- Anything that is not a number as we write it is taken for nothing, and written anew.
-  if held[1] and held[2] and #held[1] == 8 and #held[2] == 8 then
-    local tokens = unpack('<d', held[1])
-    if tokens < 1e15 and tokens > -1e15 then bucket.tokens, bucket.since = tokens, unpack('<i8', held[2]) end
+  if fields[1] and fields[2] and #fields[1] == 8 and #fields[2] == 8 then
+    local tokens = unpack('<d', fields[1])
+    if tokens < 1e15 and tokens > -1e15 then bucket.tokens, bucket.since = tokens, unpack('<i8', fields[2]) end
   end
-  if held[4] and #held[4] == 16 then bucket.expires, bucket.quota = unpack('<i8d', held[4]) end
+  if not x then return bucket end
+  if #x == 20 or #x == 60 then bucket.expires, bucket.span, bucket.rate = unpack('<i8I4d', x) end
+  if #x == 60 then bucket.other = unpack_other(x, 21) end
   return bucket
 end
 
-local function find_window(key)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
-  if held.err or (held[4] and held[4] ~= SCHEMA) then return NOT_OURS end
-  local since, cur, prev = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
-  local is_kept = held[4]
-  if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then
-    since, cur, prev, is_kept = now, 0, 0, false
+local function as_window(key, fields, x, length, limit)
+  local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
+  local window = { of = length, key = key, limit = limit, span = 0, is_kept = fields[4] }
+  if x and is_of_window(x) then
+    local _
+    _, window.of, window.limit, window.span = unpack('<bddI4', x)
+    if #x == 61 then
+      window.other, window.is_kept = unpack_other(x, 22), false
+    end
   end
-  return { key = key, since = since, cur = cur, prev = prev, is_kept = is_kept }
+  if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then
+    since, cur, prev, window.is_kept, window.is_new = now, 0, 0, false, true
+  end
+  window.since, window.cur, window.prev = since, cur, prev
+  return window
+end
+
+local function find_bucket(key)
+  local fields = pcall('HMGET', key, 't', 'ts', 'v', 'x')
+  if fields.err or (fields[3] and fields[3] ~= SCHEMA) then return NOT_OURS end
+  local x = fields[4]
+  if x and is_of_window(x) then return as_window(key, call('HMGET', key, 'ws', 'c', 'p', 'v'), x) end
+  return as_bucket(key, fields, x)
+end
+
+local function find_window(key, p)
+  local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
+  if fields.err or (fields[4] and fields[4] ~= SCHEMA) then return NOT_OURS end
+  local x = fields[5]
+  if x and is_of_bucket(x) then return as_bucket(key, call('HMGET', key, 't', 'ts', 'v'), x) end
+  return as_window(key, fields, x, a[p], quota[p])
 end
 
 local function find_leases(key)
@@ -168,18 +221,81 @@ local function find_leases(key)
   if type(count) == 'table' then return NOT_OURS end
   -- Most clients hold nothing, so that there is nothing to be counted or swept.
   local live = count > 0 and call('ZCOUNT', key, after_now, '+inf') or 0
-  return { live = live, ended = count - live, expires = 0 }
+  return { of = -1, live = live, ended = count - live, expires = 0 }
+end
+
+-- Until when a count matters to its own definition, and to the key.
+local function lasts_of(one)
+  if one.of == 0 then return one.tokens and one.since + one.span * 1000000 or 0 end
+  if one.is_new then return 0 end
+  return one.since + one.of + math.max(one.of, one.span * 1000000)
+end
+
+-- What is left of a count, of a bucket also beyond its capacity.
+local function room_of(one)
+  if one.of == 0 then
+    return now > one.since and one.tokens + (now - one.since) * one.rate or one.tokens
+  end
+  local since, cur, prev = window_at(one.of, one.since, one.cur, one.prev, now)
+  local room = one.limit - cur - fading(one.of, since, prev, now)
+  return room > 0 and room or 0
+end
+
+-- The count that plan p goes by where another definition was charged last. One that begins has the same
+-- room. What a window lacks of its limit fades as what was counted in the window before.
+local function own_count(p, last)
+  local own = last.other
+  if own and own.of == of[p] then
+    own.limit = quota[p]
+  else
+    own = { of = of[p], since = now, limit = quota[p] }
+    local room = quota[p]
+    if lasts_of(last) > now or (last.tokens or 0) < 0 then
+      own.is_begun, room = true, math.min(room, room_of(last))
+    end
+    if kind[p] == BUCKET then own.tokens = room
+    else own.prev, own.cur = quota[p] - math.max(room, 0), ceil(math.max(-room, 0)) end
+  end
+  own.last = last
+  return own
+end
+
+-- Makes a count the one that is kept in the fields of its kind.
+local function take_over(p, own)
+  local last = own.last
+  own.key, own.expires, own.span = last.key, 0, math.max(last.span, seconds[p])
+  own.last, own.is_begun = nil, nil
+  own.is_kept, own.is_charged, own.charged_by, own.seen_by = false, false, nil, nil
+  last.lasts, last.other = lasts_of(last), nil
+  if last.lasts > now then own.other = last end
+  held[own.key] = own
+end
+
+-- Takes the cost from the other count as well, unless it has been restored since its own definition was
+-- last charged: that one is not used any more.
+local function charge_other(p, one, need)
+  local other = one.other
+  if other.lasts <= now then
+    one.other, one.expires, one.is_kept = nil, 0, false
+    return
+  end
+  if other.of > 0 then
+    local cur
+    other.since, cur, other.prev = window_at(other.of, other.since, other.cur, other.prev, now)
+    other.cur, other.seen_by = cur + need, nil
+    return
+  end
+  local tokens = math.min(quota[p], room_of(other))
+  -- Never below nothing: a bucket that comes back later need not pay for all that a larger plan let through.
+  other.tokens, other.since = math.max(math.min(tokens, 0), tokens - need), now
 end
 
 -- The readers see what was found as plan p does, and return how long to wait for the cost.
 
 local function read_bucket(p, bucket, need)
-  local full = quota[p]
-  local tokens, since, held_quota = bucket.tokens or full, bucket.since, bucket.quota or full
+  local tokens, since = bucket.tokens or quota[p], bucket.since
   bucket.is_ahead = since - now > CLOCK_STEP
   if bucket.is_ahead then since = now end
-  -- A bucket that was full when its plan grew is full of what the plan holds now.
-  if held_quota < full and tokens + (now - since) * a[p] / b[p] >= held_quota then tokens = full end
   bucket.level = tokens_at(p, tokens, since, now)
   if bucket.level + EPSILON < need then return bucket_wait(p, tokens, since, need) end
   return 0
@@ -190,8 +306,8 @@ local function see_window(p, window)
   local since = window.since
   window.is_ahead = since - now > CLOCK_STEP
   if window.is_ahead then since = now end
-  local start, current, previous = window_at(p, since, window.cur, window.prev, now)
-  local rest = fading(p, start, previous, now)
+  local start, current, previous = window_at(a[p], since, window.cur, window.prev, now)
+  local rest = fading(a[p], start, previous, now)
   window.seen_by, window.start, window.current, window.previous = p, start, current, previous
   window.rest, window.rest_up = rest, ceil(rest - EPSILON)
 end
@@ -224,9 +340,18 @@ local function charge_bucket(p, bucket, need)
   if not bucket.is_charged then charged_buckets[#charged_buckets + 1] = bucket end
   bucket.is_charged, bucket.level, bucket.tokens, bucket.since = true, tokens, tokens, now
   local full_at = now + ceil((quota[p] - tokens) * b[p] / a[p])
+  local lasts = bucket.span
+  if seconds[p] > lasts then lasts = seconds[p] end
+  local needed = now + lasts * 1000000
+  if tokens < 0 then needed = needed + math.min(ceil(-tokens * b[p] / a[p]), LONGEST) end
+  local other = bucket.other
+  if other then
+    if other.lasts > needed then needed = other.lasts end
+    bucket.is_armed = true
+  end
   -- Not armed anew while it will live long enough: that saves a command and two fields mostly.
-  if bucket.expires >= full_at and bucket.quota == quota[p] then return end
-  bucket.expires, bucket.quota = full_at + ceil(quota[p] * b[p] / a[p]), quota[p]
+  if bucket.expires >= needed and lasts == bucket.span and bucket.rate == rate[p] then return end
+  bucket.expires, bucket.span, bucket.rate = needed + lasts * SPARE, lasts, rate[p]
   bucket.is_armed = true
 end
 
@@ -236,9 +361,14 @@ local function charge_window(p, window, need)
   if window.charged_by == p then return end
   if not window.charged_by then charged_windows[#charged_windows + 1] = window end
   local start = window.start
-  if window.since ~= start then window.is_kept = false end
-  window.charged_by, window.since, window.prev = p, start, window.previous
-  window.expires = start + 2 * a[p]
+  local lasts, expires, other = window.span, start + 2 * a[p], window.other
+  if seconds[p] > lasts then lasts = seconds[p] end
+  if window.since ~= start or window.limit ~= quota[p] or window.span ~= lasts then window.is_kept = false end
+  window.charged_by, window.since, window.prev, window.is_new = p, start, window.previous, false
+  window.limit, window.span = quota[p], lasts
+  if now + lasts * 1000000 > expires and lasts > seconds[p] then expires = now + lasts * 1000000 end
+  if other and other.lasts > expires then expires = other.lasts end
+  window.expires = expires
 end
 
 -- Written at once: only the set knows who is in it already.
@@ -263,16 +393,20 @@ local function write_bucket(bucket)
     call('HSET', key, 't', tokens, 'ts', now_packed)
     return
   end
-  call('HSET', key, 't', tokens, 'ts', now_packed, 'v', SCHEMA, 'x', pack('<i8d', bucket.expires, bucket.quota))
+  local x = pack('<i8I4d', bucket.expires, bucket.span, bucket.rate)
+  if bucket.other then x = x .. pack_other(bucket.other) end
+  call('HSET', key, 't', tokens, 'ts', now_packed, 'v', SCHEMA, 'x', x)
   call('PEXPIRE', key, text(ceil((bucket.expires - now) / 1000) + keep_ms))
 end
 
 local function write_window(window)
   local key, current = window.key, text(window.cur)
-  if window.is_kept then
+  if window.is_kept and not window.other then
     call('HSET', key, 'c', current)
   else
-    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA)
+    local x = pack('<bddI4', 2, window.of, window.limit, window.span)
+    if window.other then x = x .. pack_other(window.other) end
+    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA, 'x', x)
   end
   call('PEXPIRE', key, text(ceil((window.expires - now) / 1000) + keep_ms))
 end
@@ -302,15 +436,14 @@ local function answer_leases(p, leases)
 end
 
 -- What is done for a plan, by its kind.
-local HELD = { buckets, windows, lease_sets }
 local FIND = { find_bucket, find_window, find_leases }
 local READ = { read_bucket, read_window, read_leases }
 local CHARGE = { charge_bucket, charge_window, charge_leases }
 local ANSWER = { answer_bucket, answer_window, answer_leases }
-local held, find, read, charge, answer = {}, {}, {}, {}, {}
+local find, read, charge, answer = {}, {}, {}, {}
 for p = 1, plan_count do
   local k = kind[p]
-  held[p], find[p], read[p], charge[p], answer[p] = HELD[k], FIND[k], READ[k], CHARGE[k], ANSWER[k]
+  find[p], read[p], charge[p], answer[p] = FIND[k], READ[k], CHARGE[k], ANSWER[k]
 end
 
 -- What a shape asks, and where its arguments end.
@@ -329,7 +462,13 @@ local function read_shape(at)
   return shape, at + 4 + 2 * limit_count
 end
 
--- The one thing a denial writes, at once: without it the limit would stand still until the clock is
+-- A count that begins with a denial is kept, too, so that its room grows from now on.
+local function begin(p, own)
+  take_over(p, own)
+  charge[p](p, own, 0)
+end
+
+-- The one other thing that a denial writes, at once: without it the limit would stand still until the clock is
 -- where it was before it went back.
 local function rebase(p, one, key)
   one.since, one.is_ahead = now, false
@@ -342,16 +481,16 @@ local out, size = { tonumber(ARGV[#ARGV]), now }, 2
 -- Appends what a gate says. Returns whether it could be read, whether it is shut, and whether the
 -- chain that passes is a probe.
 local function read_gate(key)
-  local held = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x')
-  local readable = not held.err
-  if now >= (tonumber(held[6] or '') or 0) then held = {} end
-  local till, probe_till = tonumber(held[4] or '') or 0, tonumber(held[5] or '') or 0
+  local gate = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x')
+  local readable = not gate.err
+  if now >= (tonumber(gate[6] or '') or 0) then gate = {} end
+  local till, probe_till = tonumber(gate[4] or '') or 0, tonumber(gate[5] or '') or 0
   local shut_for = 0
   if till > now then shut_for = till - now elseif till > 0 and probe_till > now then shut_for = probe_till - now end
   local is_probe = till > 0 and shut_for == 0
-  out[size + 1], out[size + 2] = tonumber(held[1] or '') or 0, tonumber(held[2] or '') or 0
+  out[size + 1], out[size + 2] = tonumber(gate[1] or '') or 0, tonumber(gate[2] or '') or 0
   out[size + 3], out[size + 4] = shut_for, is_probe and 1 or (shut_for > 0 and till <= now) and 2 or 0
-  out[size + 5] = tonumber(held[3] or '') or 0
+  out[size + 5] = tonumber(gate[3] or '') or 0
   size = size + 5
   return readable, shut_for > 0, is_probe
 end
@@ -370,11 +509,12 @@ local function decide(first, shape, lease_id)
   end
   for i = 1, limit_count do
     local p, key = plan[i], KEYS[first + i]
-    local one = held[p][key]
+    local one = held[key]
     if not one then
-      one = find[p](key)
-      held[p][key] = one
+      one = find[p](key, p)
+      held[key] = one
     end
+    if one.of ~= of[p] and one ~= NOT_OURS then one = own_count(p, one) end
     found[i] = one
     local w = UNREADABLE
     if one == NOT_OURS then readable = false else w = read[p](p, one, cost[i], key, lease_id) end
@@ -398,8 +538,12 @@ local function decide(first, shape, lease_id)
     if one ~= NOT_OURS then
       if mode ~= PEEK then
         local key = KEYS[first + i]
-        if allowed == 1 and admits[i] then charge[p](p, one, cost[i], key, lease_id, now + act_after)
-        elseif one.is_ahead then rebase(p, one, key) end
+        if allowed == 1 and admits[i] then
+          if one.last then take_over(p, one) end
+          if one.other then charge_other(p, one, cost[i]) end
+          charge[p](p, one, cost[i], key, lease_id, now + act_after)
+        elseif one.is_begun then begin(p, one)
+        elseif one.is_ahead and not one.last then rebase(p, one, key) end
       end
       left, reset = answer[p](p, one)
     end
@@ -425,6 +569,10 @@ while arg <= arg_count do
     first = first + key_count
   end
 end
-for _, bucket in ipairs(charged_buckets) do write_bucket(bucket) end
-for _, window in ipairs(charged_windows) do write_window(window) end
+for _, bucket in ipairs(charged_buckets) do
+  if held[bucket.key] == bucket then write_bucket(bucket) end
+end
+for _, window in ipairs(charged_windows) do
+  if held[window.key] == window then write_window(window) end
+end
 return out

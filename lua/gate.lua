@@ -29,6 +29,8 @@ local BLOCK, SUCCESS, PLAN, FREE = 1, 2, 3, 4
 local SCHEMA = '1'
 -- Turns due so soon stay as they are: the news may come too late for them.
 local GRACE = 50000
+-- Twenty years, more than can be booked.
+local LONGEST = 630720000000000
 -- Waste that is worth a new plan: this long at least, and this part of the queue.
 local WASTE, WASTE_SHARE = 100000, 0.1
 
@@ -71,11 +73,14 @@ local function bucket_level()
   return min(tokens, quota)
 end
 
+-- Its key lives as long as the slowest definition of the plan needs (see decide.lua).
 local function set_bucket(tokens)
   if bucket_key == gate_key then return end
-  local expires = now + ceil((quota - tokens) * b / a) + ceil(quota * b / a)
+  local lasts, x = ceil(quota * b / a / 1000000), call('HMGET', bucket_key, 'x')[1]
+  if x and #x == 20 then lasts = max(lasts, select(2, unpack('<i8I4', x))) end
+  local expires = now + lasts * 1250000 + min(ceil(max(-tokens, 0) * b / a), LONGEST)
   call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
-    'x', pack('<i8d', expires, quota))
+    'x', pack('<i8I4d', expires, lasts, a / b))
   call('PEXPIRE', bucket_key, ceil((expires - now) / 1000) + keep_ms)
 end
 
