@@ -44,8 +44,8 @@ local SCHEMA = '1'
 local EPSILON = 1e-9
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
--- A key of a bucket lives a quarter longer than it has to, in microseconds for each second of that.
-local SPARE = 250000
+-- The key of a bucket lives longer than it has to by this part.
+local SPARE = 0.25
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
 
@@ -73,9 +73,9 @@ local now_text = text(now)
 local after_now = '(' .. now_text
 local now_packed = pack('<i8', now)
 
--- `of` tells counts apart: 0 for buckets, the length of windows, -1 for leases. `seconds` is the time in
--- which the plan is restored, rounded up.
-local kind, quota, a, b, shadow, of, seconds, rate = {}, {}, {}, {}, {}, {}, {}, {}
+-- `of` tells counts apart: the length of windows, nothing for buckets. `restores` is the time in which a
+-- plan is restored.
+local kind, quota, a, b, shadow, of, restores, window_x = {}, {}, {}, {}, {}, {}, {}, {}
 local arg = 2
 local plan_count = tonumber(ARGV[arg])
 for p = 1, plan_count do
@@ -84,9 +84,11 @@ for p = 1, plan_count do
   a[p] = tonumber(ARGV[arg + 3])
   b[p] = tonumber(ARGV[arg + 4])
   shadow[p] = ARGV[arg + 5] == '1'
-  local restores = kind[p] == BUCKET and quota[p] * b[p] / a[p] or a[p]
-  of[p] = kind[p] == BUCKET and 0 or kind[p] == LEASES and -1 or a[p]
-  seconds[p], rate[p] = ceil(restores / 1000000), a[p] / b[p]
+  if kind[p] == BUCKET then
+    restores[p] = quota[p] * b[p] / a[p]
+  elseif kind[p] ~= LEASES then
+    of[p], restores[p], window_x[p] = a[p], a[p], pack('<bdd', 2, a[p], quota[p])
+  end
   arg = arg + 5
 end
 
@@ -153,67 +155,75 @@ end
 
 -- The finders read what is held under a key, once.
 
--- Of a bucket `x` is when its key expires, the seconds it has to live at least and its tokens per
--- microsecond, of a window its kind, length, limit and these seconds; then, if there is one, the other
--- count (see pack_other). 0.1 wrote 16 bytes for a bucket, of which nothing is needed, and none for a window.
-local function is_of_bucket(x) return #x == 20 or #x == 60 or #x == 16 end
-local function is_of_window(x) return #x == 21 or #x == 61 end
+-- Of a bucket `x` is when its key expires and how long it lives at least, in 0.1 the capacity, which is
+-- less; before another count, the tokens per microsecond. Of a window it is its kind, length and limit, in
+-- 0.1 nothing; then how long it lives at least, if that is longer, and before another count in any case.
+local function is_of_bucket(x) return #x == 16 or #x == 64 end
+local function is_of_window(x) return #x == 17 or #x == 25 or #x == 65 end
 
 local function unpack_other(x, at)
   local lasts, length, one, two, three = unpack('<ddddd', x, at)
-  if length == 0 then return { of = 0, lasts = lasts, tokens = one, since = two, rate = three } end
-  return { of = length, lasts = lasts, since = one, cur = two, prev = three }
+  if length == 0 then
+    return { is_apart = true, lasts = lasts, tokens = one, since = two, rate = three }
+  end
+  return { of = length, is_apart = true, lasts = lasts, since = one, cur = two, prev = three }
 end
 
 local function pack_other(other)
-  if other.of == 0 then return pack('<ddddd', other.lasts, 0, other.tokens, other.since, other.rate) end
+  if not other.of then return pack('<ddddd', other.lasts, 0, other.tokens, other.since, other.rate) end
   return pack('<ddddd', other.lasts, other.of, other.since, other.cur, other.prev)
 end
 
 local function as_bucket(key, fields, x)
-  local bucket = { of = 0, key = key, since = now, expires = 0, span = 0, rate = 0 }
+  local tokens, since, expires, span = fields[1], fields[2], 0, 0
   -- Anything that is not a number as we write it is taken for nothing, and written anew.
-  if fields[1] and fields[2] and #fields[1] == 8 and #fields[2] == 8 then
-    local tokens = unpack('<d', fields[1])
-    if tokens < 1e15 and tokens > -1e15 then bucket.tokens, bucket.since = tokens, unpack('<i8', fields[2]) end
+  if tokens and since and #tokens == 8 and #since == 8 then
+    tokens, since = unpack('<d', tokens), unpack('<i8', since)
+    if not (tokens < 1e15 and tokens > -1e15) then tokens, since = nil, now end
+  else
+    tokens, since = nil, now
   end
-  if not x then return bucket end
-  if #x == 20 or #x == 60 then bucket.expires, bucket.span, bucket.rate = unpack('<i8I4d', x) end
-  if #x == 60 then bucket.other = unpack_other(x, 21) end
+  if x and is_of_bucket(x) then expires, span = unpack('<i8d', x) end
+  local bucket = { key = key, tokens = tokens, since = since, expires = expires, span = span }
+  if x and #x == 64 then
+    bucket.rate, bucket.other, bucket.is_apart = unpack('<d', x, 17), unpack_other(x, 25), true
+  end
   return bucket
 end
 
-local function as_window(key, fields, x, length, limit)
+local function as_window(key, fields, x, p)
   local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
-  local window = { of = length, key = key, limit = limit, span = 0, is_kept = fields[4] }
-  if x and is_of_window(x) then
-    local _
-    _, window.of, window.limit, window.span = unpack('<bddI4', x)
-    if #x == 61 then
-      window.other, window.is_kept = unpack_other(x, 22), false
-    end
-  end
   if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then
-    since, cur, prev, window.is_kept, window.is_new = now, 0, 0, false, true
+    return { of = of[p], key = key, is_new = true, since = now, cur = 0, prev = 0 }
   end
-  window.since, window.cur, window.prev = since, cur, prev
+  local window = { of = of[p], key = key, is_kept = x == window_x[p], since = since, cur = cur, prev = prev, x = x }
+  if x ~= window_x[p] and x and is_of_window(x) then
+    window.of = unpack('<d', x, 2)
+    if #x > 17 then window.span = unpack('<d', x, 18) end
+    if #x == 65 then window.other, window.is_apart = unpack_other(x, 26), true end
+  end
   return window
 end
 
-local function find_bucket(key)
+local function find_bucket(key, p)
   local fields = pcall('HMGET', key, 't', 'ts', 'v', 'x')
   if fields.err or (fields[3] and fields[3] ~= SCHEMA) then return NOT_OURS end
   local x = fields[4]
-  if x and is_of_window(x) then return as_window(key, call('HMGET', key, 'ws', 'c', 'p', 'v'), x) end
+  if x and is_of_window(x) then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
   return as_bucket(key, fields, x)
 end
 
 local function find_window(key, p)
-  local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
-  if fields.err or (fields[4] and fields[4] ~= SCHEMA) then return NOT_OURS end
-  local x = fields[5]
-  if x and is_of_bucket(x) then return as_bucket(key, call('HMGET', key, 't', 'ts', 'v'), x) end
-  return as_window(key, fields, x, a[p], quota[p])
+  local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'x')
+  if fields.err then return NOT_OURS end
+  local x = fields[4]
+  -- What the definition at hand has written is of this schema, and each field that is read takes time.
+  if x ~= window_x[p] then
+    local schema = call('HMGET', key, 'v')[1]
+    if schema and schema ~= SCHEMA then return NOT_OURS end
+  end
+  if x and is_of_bucket(x) then return as_bucket(key, call('HMGET', key, 't', 'ts'), x) end
+  return as_window(key, fields, x, p)
 end
 
 local function find_leases(key)
@@ -221,23 +231,25 @@ local function find_leases(key)
   if type(count) == 'table' then return NOT_OURS end
   -- Most clients hold nothing, so that there is nothing to be counted or swept.
   local live = count > 0 and call('ZCOUNT', key, after_now, '+inf') or 0
-  return { of = -1, live = live, ended = count - live, expires = 0 }
+  return { live = live, ended = count - live, expires = 0 }
 end
 
 -- Until when a count matters to its own definition, and to the key.
 local function lasts_of(one)
-  if one.of == 0 then return one.tokens and one.since + one.span * 1000000 or 0 end
+  if not one.of then return one.tokens and one.since + one.span or 0 end
   if one.is_new then return 0 end
-  return one.since + one.of + math.max(one.of, one.span * 1000000)
+  return one.since + one.of + math.max(one.of, one.span or 0)
 end
 
 -- What is left of a count, of a bucket also beyond its capacity.
 local function room_of(one)
-  if one.of == 0 then
+  if not one.of then
     return now > one.since and one.tokens + (now - one.since) * one.rate or one.tokens
   end
   local since, cur, prev = window_at(one.of, one.since, one.cur, one.prev, now)
-  local room = one.limit - cur - fading(one.of, since, prev, now)
+  -- A window of 0.1 does not tell its limit.
+  local limit = one.x and #one.x > 16 and unpack('<d', one.x, 10) or math.huge
+  local room = limit - cur - fading(one.of, since, prev, now)
   return room > 0 and room or 0
 end
 
@@ -245,10 +257,10 @@ end
 -- room. What a window lacks of its limit fades as what was counted in the window before.
 local function own_count(p, last)
   local own = last.other
-  if own and own.of == of[p] then
-    own.limit = quota[p]
-  else
-    own = { of = of[p], since = now, limit = quota[p] }
+  if not own or own.of ~= of[p] then
+    -- How fast a bucket refills is kept only while there is another count.
+    if not last.of and not last.rate then last.rate = quota[p] / a[p] end
+    own = { of = of[p], is_apart = true, since = now }
     local room = quota[p]
     if lasts_of(last) > now or (last.tokens or 0) < 0 then
       own.is_begun, room = true, math.min(room, room_of(last))
@@ -263,11 +275,12 @@ end
 -- Makes a count the one that is kept in the fields of its kind.
 local function take_over(p, own)
   local last = own.last
-  own.key, own.expires, own.span = last.key, 0, math.max(last.span, seconds[p])
-  own.last, own.is_begun = nil, nil
-  own.is_kept, own.is_charged, own.charged_by, own.seen_by = false, false, nil, nil
-  last.lasts, last.other = lasts_of(last), nil
-  if last.lasts > now then own.other = last end
+  own.key, own.expires, own.span = last.key, 0, restores[p]
+  own.x, own.last, own.is_begun, own.is_over = nil, nil, nil, nil
+  own.is_kept, own.charged_by, own.seen_by = nil, nil, nil
+  last.lasts, last.other, last.is_over = lasts_of(last), nil, true
+  if last.lasts > 0 then own.span = math.max(own.span, last.span or 0, last.of or 0) end
+  if last.lasts > now then own.other, last.is_apart = last, true end
   held[own.key] = own
 end
 
@@ -276,10 +289,10 @@ end
 local function charge_other(p, one, need)
   local other = one.other
   if other.lasts <= now then
-    one.other, one.expires, one.is_kept = nil, 0, false
+    one.other, one.expires, one.is_kept, one.x = nil, 0, nil, nil
     return
   end
-  if other.of > 0 then
+  if other.of then
     local cur
     other.since, cur, other.prev = window_at(other.of, other.since, other.cur, other.prev, now)
     other.cur, other.seen_by = cur + need, nil
@@ -340,19 +353,27 @@ local function charge_bucket(p, bucket, need)
   if not bucket.is_charged then charged_buckets[#charged_buckets + 1] = bucket end
   bucket.is_charged, bucket.level, bucket.tokens, bucket.since = true, tokens, tokens, now
   local full_at = now + ceil((quota[p] - tokens) * b[p] / a[p])
-  local lasts = bucket.span
-  if seconds[p] > lasts then lasts = seconds[p] end
-  local needed = now + lasts * 1000000
+  local lasts = restores[p]
+  if bucket.span > lasts then lasts = bucket.span end
+  local needed = now + lasts
   if tokens < 0 then needed = needed + math.min(ceil(-tokens * b[p] / a[p]), LONGEST) end
-  local other = bucket.other
-  if other then
-    if other.lasts > needed then needed = other.lasts end
-    bucket.is_armed = true
+  if bucket.other then
+    needed = math.max(needed, bucket.other.lasts)
+    bucket.rate, bucket.is_armed = a[p] / b[p], true
   end
   -- Not armed anew while it will live long enough: that saves a command and two fields mostly.
-  if bucket.expires >= needed and lasts == bucket.span and bucket.rate == rate[p] then return end
-  bucket.expires, bucket.span, bucket.rate = needed + lasts * SPARE, lasts, rate[p]
+  if bucket.expires >= needed and lasts == bucket.span then return end
+  needed = needed + lasts * SPARE
+  bucket.expires, bucket.span = needed - needed % 1, lasts
   bucket.is_armed = true
+end
+
+-- Writes anew what `x` says of a window. Returns when the key expires.
+local function see_definitions(p, window, expires)
+  local lasts, other = math.max(window.span or 0, a[p]), window.other
+  window.x, window.span, window.is_kept = window_x[p], lasts, nil
+  if other or lasts > a[p] then window.x = window.x .. pack('<d', lasts) end
+  return math.max(expires, now + lasts, other and other.lasts or 0)
 end
 
 local function charge_window(p, window, need)
@@ -360,14 +381,11 @@ local function charge_window(p, window, need)
   window.current, window.cur = current, current
   if window.charged_by == p then return end
   if not window.charged_by then charged_windows[#charged_windows + 1] = window end
-  local start = window.start
-  local lasts, expires, other = window.span, start + 2 * a[p], window.other
-  if seconds[p] > lasts then lasts = seconds[p] end
-  if window.since ~= start or window.limit ~= quota[p] or window.span ~= lasts then window.is_kept = false end
-  window.charged_by, window.since, window.prev, window.is_new = p, start, window.previous, false
-  window.limit, window.span = quota[p], lasts
-  if now + lasts * 1000000 > expires and lasts > seconds[p] then expires = now + lasts * 1000000 end
-  if other and other.lasts > expires then expires = other.lasts end
+  local start, expires = window.start, window.start + 2 * a[p]
+  if window.since ~= start then window.is_kept = nil end
+  window.charged_by, window.since, window.prev = p, start, window.previous
+  if window.is_new then window.is_new = false end
+  if window.x ~= window_x[p] or window.is_apart then expires = see_definitions(p, window, expires) end
   window.expires = expires
 end
 
@@ -393,18 +411,18 @@ local function write_bucket(bucket)
     call('HSET', key, 't', tokens, 'ts', now_packed)
     return
   end
-  local x = pack('<i8I4d', bucket.expires, bucket.span, bucket.rate)
-  if bucket.other then x = x .. pack_other(bucket.other) end
+  local x = pack('<i8d', bucket.expires, bucket.span)
+  if bucket.other then x = x .. pack('<d', bucket.rate) .. pack_other(bucket.other) end
   call('HSET', key, 't', tokens, 'ts', now_packed, 'v', SCHEMA, 'x', x)
   call('PEXPIRE', key, text(ceil((bucket.expires - now) / 1000) + keep_ms))
 end
 
 local function write_window(window)
   local key, current = window.key, text(window.cur)
-  if window.is_kept and not window.other then
+  if window.is_kept then
     call('HSET', key, 'c', current)
   else
-    local x = pack('<bddI4', 2, window.of, window.limit, window.span)
+    local x = window.x
     if window.other then x = x .. pack_other(window.other) end
     call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA, 'x', x)
   end
@@ -465,6 +483,7 @@ end
 -- A count that begins with a denial is kept, too, so that its room grows from now on.
 local function begin(p, own)
   take_over(p, own)
+  if own.other then charge_other(p, own, 0) end
   charge[p](p, own, 0)
 end
 
@@ -539,8 +558,10 @@ local function decide(first, shape, lease_id)
       if mode ~= PEEK then
         local key = KEYS[first + i]
         if allowed == 1 and admits[i] then
-          if one.last then take_over(p, one) end
-          if one.other then charge_other(p, one, cost[i]) end
+          if one.is_apart then
+            if one.last then take_over(p, one) end
+            if one.other then charge_other(p, one, cost[i]) end
+          end
           charge[p](p, one, cost[i], key, lease_id, now + act_after)
         elseif one.is_begun then begin(p, one)
         elseif one.is_ahead and not one.last then rebase(p, one, key) end
@@ -570,9 +591,9 @@ while arg <= arg_count do
   end
 end
 for _, bucket in ipairs(charged_buckets) do
-  if held[bucket.key] == bucket then write_bucket(bucket) end
+  if not bucket.is_over then write_bucket(bucket) end
 end
 for _, window in ipairs(charged_windows) do
-  if held[window.key] == window then write_window(window) end
+  if not window.is_over then write_window(window) end
 end
 return out

@@ -34,8 +34,8 @@ local SCHEMA = '1'
 local EPSILON = 1e-9
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
--- A key lives a quarter longer than it has to, in microseconds for each second of that.
-local SPARE = 250000
+-- A key lives longer than it has to by this part.
+local SPARE = 0.25
 
 -- A time that was given is a test's, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -47,8 +47,8 @@ end
 local now_packed = pack('<i8', now)
 
 -- What the shape at hand asks and what was read of its chain, by the position of the limit.
-local quota, refill, period, shadow, cost, seconds, rate = {}, {}, {}, {}, {}, {}, {}
-local level, expiry, span, kept_rate, wait, books, stepped = {}, {}, {}, {}, {}, {}, {}
+local quota, refill, period, shadow, cost = {}, {}, {}, {}, {}
+local level, expiry, span, wait, books, stepped = {}, {}, {}, {}, {}, {}
 
 -- Where each shape is told, by its number.
 local shape_at = {}
@@ -66,9 +66,6 @@ while arg <= arg_count do
     local plan = 5 * tonumber(ARGV[at + 2]) - 2
     quota[i], refill[i], period[i] = tonumber(ARGV[plan + 1]), tonumber(ARGV[plan + 2]), tonumber(ARGV[plan + 3])
     shadow[i], cost[i] = ARGV[plan + 4] == '1', tonumber(ARGV[at + 3])
-    -- Whole seconds in which it fills, rounded up.
-    local fills = -quota[i] * period[i] / refill[i] / 1000000
-    seconds[i], rate[i] = fills % 1 - fills, refill[i] / period[i]
   end
 
   for _ = 1, chain_count do
@@ -76,7 +73,7 @@ while arg <= arg_count do
 
     for i = 1, limit_count do
       local full, a, b, need = quota[i], refill[i], period[i], cost[i]
-      local tokens, since, expires, lasts, per_us = full, now, 0, 0, 0
+      local tokens, since, expires, lasts = full, now, 0, 0
       local unreadable = false
       local held = pcall('HMGET', KEYS[first + i], 't', 'ts', 'v', 'x')
       if held.err or (held[3] and held[3] ~= SCHEMA) then
@@ -89,14 +86,11 @@ while arg <= arg_count do
           if not (tokens < 1e15 and tokens > -1e15) then tokens, since = full, now end
         end
         if x then
-          local length = #x
-          if length == 20 then
-            expires, lasts, per_us = unpack('<i8I4d', x)
-          elseif length ~= 16 then
-            -- 16 is what 0.1 wrote, and says nothing that is needed.
+          if #x ~= 16 then
             out[size + 1] = LEFT
             return out
           end
+          expires, lasts = unpack('<i8d', x)
         end
       end
       stepped[i] = since - now > CLOCK_STEP
@@ -104,7 +98,7 @@ while arg <= arg_count do
       local tokens_now = tokens
       if now > since then tokens_now = tokens + (now - since) * a / b end
       if tokens_now > full then tokens_now = full end
-      level[i], expiry[i], span[i], kept_rate[i] = tokens_now, expires, lasts, per_us
+      level[i], expiry[i], span[i] = tokens_now, expires, lasts
       wait[i], books[i] = unreadable and UNREADABLE or 0, true
 
       if tokens_now + EPSILON < need then
@@ -141,21 +135,23 @@ while arg <= arg_count do
       if mode ~= PEEK then
         if allowed == 1 and books[i] then
           tokens = tokens - cost[i]
-          local lasts, own = span[i], seconds[i]
-          if own > lasts then lasts = own end
-          local needed = now + lasts * 1000000
+          -- A key lives as long as the slowest definition of its plan needs to fill a bucket.
+          local lasts = full * b / a
+          if span[i] > lasts then lasts = span[i] end
+          local needed = now + lasts
           if tokens < 0 then
             local booked = tokens * b / a
             booked = booked % 1 - booked
             needed = needed + (booked < LONGEST and booked or LONGEST)
           end
           -- Not armed anew while it will live long enough: saves a command and two fields.
-          if expiry[i] >= needed and lasts == span[i] and kept_rate[i] == rate[i] then
+          if expiry[i] >= needed and lasts == span[i] then
             call('HSET', KEYS[first + i], 't', pack('<d', tokens), 'ts', now_packed)
           else
             local expires = needed + lasts * SPARE
+            expires = expires - expires % 1
             call('HSET', KEYS[first + i], 't', pack('<d', tokens), 'ts', now_packed, 'v', SCHEMA,
-              'x', pack('<i8I4d', expires, lasts, rate[i]))
+              'x', pack('<i8d', expires, lasts))
             call('PEXPIRE', KEYS[first + i], math.ceil((expires - now) / 1000) + keep_ms)
           end
         elseif stepped[i] then

@@ -76,11 +76,11 @@ end
 -- Its key lives as long as the slowest definition of the plan needs (see decide.lua).
 local function set_bucket(tokens)
   if bucket_key == gate_key then return end
-  local lasts, x = ceil(quota * b / a / 1000000), call('HMGET', bucket_key, 'x')[1]
-  if x and #x == 20 then lasts = max(lasts, select(2, unpack('<i8I4', x))) end
-  local expires = now + lasts * 1250000 + min(ceil(max(-tokens, 0) * b / a), LONGEST)
+  local lasts, x = quota * b / a, call('HMGET', bucket_key, 'x')[1]
+  if x and #x == 16 then lasts = max(lasts, select(2, unpack('<i8d', x))) end
+  local expires = ceil(now + 1.25 * lasts + min(max(-tokens, 0) * b / a, LONGEST))
   call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
-    'x', pack('<i8I4d', expires, lasts, a / b))
+    'x', pack('<i8d', expires, lasts))
   call('PEXPIRE', bucket_key, ceil((expires - now) / 1000) + keep_ms)
 end
 

@@ -65,8 +65,8 @@ end
 
 -- `x` says which count is kept in the fields of its kind (see decide.lua). The other one gets nothing
 -- back: it has less room than it might have, never more.
-local function is_of_window(x) return x and (#x == 21 or #x == 61) end
-local function is_of_bucket(x) return x and (#x == 20 or #x == 60 or #x == 16) end
+local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
+local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
 
 local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'r', 'x')

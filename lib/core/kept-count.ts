@@ -4,8 +4,6 @@ import type { Plan, SlidingWindowPlan, TokenBucketPlan } from './plan.js';
 import { SlidingWindow } from './sliding-window.js';
 import { TokenBucket } from './token-bucket.js';
 
-const MICROSECONDS_PER_SECOND = 1_000_000;
-
 /** A plan whose tokens are counted. */
 export type TokenPlan = TokenBucketPlan | SlidingWindowPlan;
 
@@ -31,9 +29,7 @@ export function newCount(plan: TokenPlan, nowUs: number, room: number = plan.quo
     : new SlidingWindow(plan, nowUs, left);
 }
 
-/** The time in which a plan is restored, in whole seconds, as Redis keeps it. */
+/** The time in which a plan is restored. */
 export function restoresInUs(plan: TokenPlan): number {
-  const us =
-    plan.kind === 'token-bucket' ? (plan.quota * plan.periodUs) / plan.refill : plan.windowUs;
-  return Math.ceil(us / MICROSECONDS_PER_SECOND) * MICROSECONDS_PER_SECOND;
+  return plan.kind === 'token-bucket' ? (plan.quota * plan.periodUs) / plan.refill : plan.windowUs;
 }

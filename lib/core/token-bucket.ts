@@ -52,17 +52,17 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
   }
 
   /** What is left for a window, the other definition of the plan, to begin with: also beyond the capacity. */
-  room({ refill, periodUs }: TokenBucketPlan, nowUs: number): number {
+  room(perUs: number, nowUs: number): number {
     const elapsedUs = nowUs - this.#updatedUs;
-    return elapsedUs > 0 ? this.#tokens + elapsedUs * (refill / periodUs) : this.#tokens;
+    return elapsedUs > 0 ? this.#tokens + elapsedUs * perUs : this.#tokens;
   }
 
   /**
    * Takes what a window of that limit let through. Never below nothing: a bucket that comes back later
    * need not pay for all that a larger plan let through.
    */
-  chargeForWindow(plan: TokenBucketPlan, limit: number, tokens: number, nowUs: number): void {
-    const room = Math.min(limit, this.room(plan, nowUs));
+  chargeForWindow(limit: number, perUs: number, tokens: number, nowUs: number): void {
+    const room = Math.min(limit, this.room(perUs, nowUs));
     this.#set(Math.max(Math.min(room, 0), room - tokens), nowUs);
   }
 

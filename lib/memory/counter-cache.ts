@@ -43,8 +43,10 @@ export class CacheEntry implements Expiring {
     return (this.mix ?? new PlanMix()).counterOf(plan, this, nowUs);
   }
 
-  holds(counter: Counter): boolean {
-    return counter === this.counter || this.mix?.other?.counter === counter;
+  /** Whether a counter has begun with what is left of that of the last charge. */
+  hasBegun(counter: Counter, nowUs: number): boolean {
+    if (counter === this.counter || counter === this.mix?.other?.counter) return false;
+    return !(this.mix ?? new PlanMix()).isOver(this, nowUs);
   }
 
   /** Goes on with another definition of the plan, and its counter. */

@@ -197,7 +197,7 @@ export class MemoryStore extends LimitStore {
 
   /** A count that begins with a denial is kept, too, so that its room grows from now on. */
   #begin({ limit: { plan }, entry, counter }: Verdict, nowUs: number): void {
-    if (entry && entry.plan !== plan && !entry.holds(counter)) {
+    if (entry && entry.plan !== plan && entry.hasBegun(counter, nowUs)) {
       entry.adopt(plan, counter, nowUs);
       entry.mix?.charge(plan, 0, counter.resetUs(plan, nowUs), nowUs);
     }
@@ -245,7 +245,6 @@ export class MemoryStore extends LimitStore {
     return entry.counter.renew(plan, leaseId, nowUs);
   }
 }
-
 
 /** Fills in what is left. */
 function report(verdict: Verdict, nowUs: number): void {

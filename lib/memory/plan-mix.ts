@@ -1,7 +1,7 @@
-import type { Counter, TokenCounter } from '../core/counter.js';
+import type { Counter } from '../core/counter.js';
 import type { TokenPlan } from '../core/kept-count.js';
 import { countsAlike, newCount, restoresInUs } from '../core/kept-count.js';
-import type { Plan, SlidingWindowPlan, TokenBucketPlan } from '../core/plan.js';
+import type { Plan, SlidingWindowPlan } from '../core/plan.js';
 import { SlidingWindow } from '../core/sliding-window.js';
 import { TokenBucket } from '../core/token-bucket.js';
 
@@ -28,6 +28,8 @@ export class PlanMix {
   /** No definition takes longer to be restored. */
   #restoresInUs = 0;
   #expiresUs = 0;
+  /** How fast a bucket refills. Redis knows it only where the bucket was charged beside a window. */
+  #bucketPerUs: number | undefined;
 
   /** Before that, one of the definitions would not be restored. */
   get expiresUs(): number {
@@ -38,28 +40,47 @@ export class PlanMix {
   counterOf(plan: Plan, last: Count, nowUs: number): Counter {
     const { other } = this;
     if (other && countsAlike(other.plan, plan)) return other.counter;
-    if (this.#isOver(last, nowUs)) return newCount(plan as TokenPlan, nowUs);
-    return newCount(plan as TokenPlan, nowUs, roomOf(last, nowUs));
+    if (this.isOver(last, nowUs)) return newCount(plan as TokenPlan, nowUs);
+    return newCount(plan as TokenPlan, nowUs, this.#roomOf(last, plan as TokenPlan, nowUs));
   }
 
   /** Goes on with another definition; that of the last charge becomes the other one. */
   adopt(plan: TokenPlan, counter: Counter, last: Count, nowUs: number): void {
     if (counter !== last.counter) {
+      if (last.counter instanceof TokenBucket) this.#bucketPerUs ??= perUs(plan);
       const lastsUs = this.#lastsUs(last);
-      this.other = lastsUs > nowUs ? { plan: last.plan, counter: last.counter, lastsUs } : undefined;
+      this.other =
+        lastsUs > nowUs ? { plan: last.plan, counter: last.counter, lastsUs } : undefined;
     }
     this.#restoresInUs = Math.max(this.#restoresOf(last), restoresInUs(plan));
   }
 
   /** Takes the cost from the other count, too. */
   charge(plan: Plan, cost: number, resetUs: number, nowUs: number): void {
-    const { other } = this;
-    if (other && other.lastsUs <= nowUs) this.other = undefined;
-    else if (other) chargeOther(other, plan, cost, nowUs);
+    if (this.other && this.other.lastsUs <= nowUs) this.other = undefined;
+    if (this.other) this.#chargeOther(this.other, plan as TokenPlan, cost, nowUs);
+    else this.#bucketPerUs = undefined;
     this.#expiresUs = Math.max(this.other?.lastsUs ?? 0, nowUs + this.#restoresInUs + resetUs);
   }
 
-  #isOver(last: Count, nowUs: number): boolean {
+  /** To a bucket only a window is another definition. */
+  #chargeOther({ counter, plan }: OtherCount, by: TokenPlan, cost: number, nowUs: number): void {
+    if (counter instanceof TokenBucket) {
+      counter.chargeForWindow(by.quota, this.#bucketPerUs!, cost, nowUs);
+      return;
+    }
+    (counter as SlidingWindow).charge(plan as SlidingWindowPlan, cost, nowUs);
+    if (by.kind === 'token-bucket') this.#bucketPerUs = perUs(by);
+  }
+
+  #roomOf({ plan, counter }: Count, viewer: TokenPlan, nowUs: number): number {
+    return counter instanceof SlidingWindow
+      ? counter.room(plan as SlidingWindowPlan, nowUs)
+      : (counter as TokenBucket).room(this.#bucketPerUs ?? perUs(viewer), nowUs);
+  }
+
+  /** Whether the limit is restored, as if it had been forgotten. */
+  isOver(last: Count, nowUs: number): boolean {
     const owes = last.counter instanceof TokenBucket && last.counter.owes;
     return !owes && this.#lastsUs(last) <= nowUs;
   }
@@ -76,15 +97,6 @@ export class PlanMix {
   }
 }
 
-function roomOf({ plan, counter }: Count, nowUs: number): number {
-  return counter instanceof SlidingWindow
-    ? counter.room(plan as SlidingWindowPlan, nowUs)
-    : (counter as TokenBucket).room(plan as TokenBucketPlan, nowUs);
-}
-
-/** To a bucket only a window is another definition. */
-function chargeOther({ counter, plan }: OtherCount, by: Plan, cost: number, nowUs: number): void {
-  if (counter instanceof TokenBucket) {
-    counter.chargeForWindow(plan as TokenBucketPlan, by.quota, cost, nowUs);
-  } else (counter as TokenCounter).charge(plan, cost, nowUs);
+function perUs(plan: TokenPlan): number {
+  return plan.kind === 'token-bucket' ? plan.refill / plan.periodUs : plan.quota / plan.windowUs;
 }

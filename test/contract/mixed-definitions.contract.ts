@@ -83,16 +83,25 @@ function expectAtMostTheLarger(plans: readonly Plan[], admissions: readonly Admi
 }
 
 const quota = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 1_000 }));
-const periodMs = fc.oneof(fc.constantFrom(1_000, 10_000, 86_400_000), fc.integer({ min: 1_000, max: 600_000 }));
+const periodMs = fc.oneof(
+  fc.constantFrom(1_000, 10_000, 86_400_000),
+  fc.integer({ min: 1_000, max: 600_000 }),
+);
 
 const bucket = fc
   .record({ capacity: quota, tokens: quota, ms: periodMs })
-  .map(({ capacity, tokens, ms }): PlanDefinition => ({ capacity, tokensPerSecond: (tokens * 1_000) / ms }));
+  .map(({ capacity, tokens, ms }): PlanDefinition => ({
+    capacity,
+    tokensPerSecond: (tokens * 1_000) / ms,
+  }));
 const window = fc
   .record({ limit: quota, windowMs: periodMs })
   .map((definition): PlanDefinition => definition);
 const slots = fc
-  .record({ maxConcurrent: fc.integer({ min: 1, max: 5 }), leaseMs: fc.integer({ min: 1_000, max: 500_000 }) })
+  .record({
+    maxConcurrent: fc.integer({ min: 1, max: 5 }),
+    leaseMs: fc.integer({ min: 1_000, max: 500_000 }),
+  })
   .map((definition): PlanDefinition => definition);
 
 const plansOf = (...definitions: fc.Arbitrary<PlanDefinition>[]) =>
@@ -124,7 +133,10 @@ export function mixedDefinitionsContract(
   const timeoutMs = effort.millisecondsEach + 30_000;
   const often = { numRuns: effort.runs, interruptAfterTimeLimit: effort.millisecondsEach };
   const rollout = (...definitions: PlanDefinition[]) =>
-    new Rollout(create(), definitions.map((one) => definePlan('mixed', one)));
+    new Rollout(
+      create(),
+      definitions.map((one) => definePlan('mixed', one)),
+    );
 
   describe(`${name}, while a deployment changes a plan`, () => {
     it('admits no more than the larger bucket when a capacity is raised', async () => {
@@ -222,7 +234,10 @@ export function mixedDefinitionsContract(
     });
 
     it('keeps leases apart from tokens', async () => {
-      const one = rollout({ capacity: 3, tokensPerSecond: 0.001 }, { maxConcurrent: 2, leaseMs: 9_000 });
+      const one = rollout(
+        { capacity: 3, tokensPerSecond: 0.001 },
+        { maxConcurrent: 2, leaseMs: 9_000 },
+      );
       for (let i = 0; i < 5; i++) {
         await one.take(0);
         await one.take(1);
