@@ -4,7 +4,7 @@
 export const DECIDE: string = `--[[
   Decides chains of limits, each all or nothing: every limit admits and is charged, or none is.
   Several chains may come in one call; each finds what those before it left. Everything of a chain is
-  read before anything of it is written, and a denied chain writes nothing. A key that several chains
+  read before anything of it is written, and a denied chain charges nothing. A key that several chains
   share, as the whole server's, is read once and its tokens are written once, when all are decided.
 
   While an application is deployed a plan may have two definitions, of which each process knows one. All
