@@ -37,6 +37,8 @@ local BLOCK, SUCCESS, PLAN, FREE, BEAT = 1, 2, 3, 4, 5
 local SCHEMA = '1'
 -- Turns due so soon stay as they are: the news may come too late for them.
 local GRACE = 50000
+-- Twenty years, more than can be booked.
+local LONGEST = 630720000000000
 -- Waste that is worth a new plan: this long at least, and this part of the queue.
 local WASTE, WASTE_SHARE = 100000, 0.1
 -- A process with turns is taken for dead when it was not heard of for so long.
@@ -96,11 +98,14 @@ local function bucket_level()
   return min(tokens, quota)
 end
 
+-- Its key lives as long as the slowest definition of the plan needs (see decide.lua).
 local function set_bucket(tokens)
   if bucket_key == gate_key then return end
-  local expires = now + ceil((quota - tokens) * b / a) + ceil(quota * b / a)
+  local lasts, x = quota * b / a, call('HMGET', bucket_key, 'x')[1]
+  if x and #x == 16 then lasts = max(lasts, select(2, unpack('<i8d', x))) end
+  local expires = ceil(now + 1.25 * lasts + min(max(-tokens, 0) * b / a, LONGEST))
   call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
-    'x', pack('<i8d', expires, quota))
+    'x', pack('<i8d', expires, lasts))
   call('PEXPIRE', bucket_key, ceil((expires - now) / 1000) + keep_ms)
 end
 

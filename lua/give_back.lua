@@ -68,9 +68,14 @@ local function logged(log, tokens, held, refill)
   return pack('<i8i8di8d', now, since, sum + tokens, older_since, older_sum + tokens)
 end
 
+-- `x` says which count is kept in the fields of its kind (see decide.lua). The other one gets nothing
+-- back: it has less room than it might have, never more.
+local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
+local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
+
 local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
-  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r')
-  if held.err or held[3] ~= SCHEMA then return 0 end
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r', 'x')
+  if held.err or held[3] ~= SCHEMA or is_of_window(held[5]) then return 0 end
   if not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
   local level, since, log = unpack('<d', held[1]), unpack('<i8', held[2]), held[4]
   if now > since then level = level + (now - since) * a / b end
@@ -90,8 +95,9 @@ local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
 end
 
 local function refund_window(key, a, tokens, at)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
-  if held.err or held[4] ~= SCHEMA then return 0 end
+  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
+  if held.err or held[4] ~= SCHEMA or is_of_bucket(held[5]) then return 0 end
+  if is_of_window(held[5]) and select(2, unpack('<bd', held[5])) ~= a then return 0 end
   local start, current, previous = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
   if not (start and current and previous) or now - start >= 2 * a then return 0 end
   if now - start >= a then start, current, previous = start + a, 0, current end

@@ -46,6 +46,31 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
     return this.#tokensAt(plan, nowUs);
   }
 
+  /** Whether turns are booked ahead that were not due at the last charge. */
+  get owes(): boolean {
+    return this.#tokens < 0;
+  }
+
+  /** When a bucket that owes nothing is full, if that takes so long from the last charge. */
+  restoredUs(restoresInUs: number): number {
+    return this.#updatedUs + restoresInUs;
+  }
+
+  /** What is left for a window, the other definition of the plan, to begin with: also beyond the capacity. */
+  room(perUs: number, nowUs: number): number {
+    const elapsedUs = nowUs - this.#updatedUs;
+    return elapsedUs > 0 ? this.#tokens + elapsedUs * perUs : this.#tokens;
+  }
+
+  /**
+   * Takes what a window of that limit let through. Never below nothing: a bucket that comes back later
+   * need not pay for all that a larger plan let through.
+   */
+  chargeForWindow(limit: number, perUs: number, tokens: number, nowUs: number): void {
+    const room = Math.min(limit, this.room(perUs, nowUs));
+    this.#set(Math.max(Math.min(room, 0), room - tokens), nowUs);
+  }
+
   /** May go below zero: by the rounding that was tolerated, or by what was reserved ahead. */
   charge(plan: TokenBucketPlan, tokens: number, nowUs: number): void {
     this.#set(this.#tokensAt(plan, nowUs) - tokens, nowUs);

@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.js';
 import type { Counter, TokenCounter } from '../core/counter.js';
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
 import { levelAfter } from '../core/gate-record.js';
+import { countsAlike, newCounter } from '../core/kept-count.js';
 import { LeaseSet } from '../core/lease-set.js';
 import type {
   Decision,
@@ -14,8 +15,7 @@ import type {
 } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
 import type { Notice, NoticeListener, PostedNotice } from '../core/notice.js';
-import type { Plan, TokenBucketPlan } from '../core/plan.js';
-import { SlidingWindow } from '../core/sliding-window.js';
+import type { TokenBucketPlan } from '../core/plan.js';
 import { spentOn } from '../core/spent.js';
 import { TokenBucket } from '../core/token-bucket.js';
 import type { CacheEntry } from './counter-cache.js';
@@ -82,6 +82,7 @@ export class MemoryStore extends LimitStore {
     for (let i = 0; i < verdicts.length; i++) {
       const verdict = verdicts[i]!;
       if (spends && verdict.admits) this.#charge(verdict, inquiry.leaseId, nowUs, waitUs);
+      else if (inquiry.mode !== 'peek') this.#begin(verdict, nowUs);
       report(verdict, nowUs);
     }
     // Last, since making room drops what has expired: what was charged has not.
@@ -185,8 +186,7 @@ export class MemoryStore extends LimitStore {
   #examine(limit: Limit, inquiry: Inquiry, nowUs: number): Verdict {
     const { plan, cost } = limit;
     const entry = this.#counters.find(limit);
-    const counter =
-      entry && isCurrent(entry, plan, nowUs) ? entry.counter : newCounter(plan, nowUs);
+    const counter = entry ? entry.counterOf(plan, nowUs) : newCounter(plan, nowUs);
     const lends = plan.kind === 'concurrency';
     const holds = lends && (counter as LeaseSet).holds(inquiry.leaseId, nowUs);
     const waitUs = holds ? 0 : counter.waitUs(plan, cost, nowUs);
@@ -197,10 +197,18 @@ export class MemoryStore extends LimitStore {
   #charge(verdict: Verdict, leaseId: string, nowUs: number, waitUs: number): void {
     const { limit, entry, counter } = verdict;
     const { plan, cost } = limit;
+    if (entry && entry.plan !== plan) entry.adopt(plan, counter, nowUs);
     if (plan.kind === 'concurrency') (counter as LeaseSet).lend(plan, leaseId, nowUs + waitUs);
     else (counter as TokenCounter).charge(plan, cost, nowUs);
-    if (entry && entry.plan !== plan) entry.plan = plan;
-    if (entry && entry.counter !== counter) entry.counter = counter;
+    entry?.mix?.charge(plan, cost, counter.resetUs(plan, nowUs), nowUs);
+  }
+
+  /** A count that begins with a denial is kept, too, so that its room grows from now on. */
+  #begin({ limit: { plan }, entry, counter }: Verdict, nowUs: number): void {
+    if (entry && entry.plan !== plan && entry.hasBegun(counter, nowUs)) {
+      entry.adopt(plan, counter, nowUs);
+      entry.mix?.charge(plan, 0, counter.resetUs(plan, nowUs), nowUs);
+    }
   }
 
   #addNew(verdicts: readonly Verdict[], nowUs: number): void {
@@ -211,9 +219,10 @@ export class MemoryStore extends LimitStore {
 
   #refund(limit: Limit, decision: Decision | undefined, nowUs: number): boolean {
     const { plan } = limit;
-    const counter = this.#counters.find(limit)?.counter;
-    if (counter?.kind !== plan.kind || counter instanceof LeaseSet) return false;
-    return (counter as TokenCounter).refund(plan, spentOn(limit, decision), nowUs);
+    const entry = this.#counters.find(limit);
+    if (!entry || plan.kind === 'concurrency' || !countsAlike(entry.plan, plan)) return false;
+    const counter = entry.counter as TokenCounter;
+    return counter.refund(plan, spentOn(limit, decision), nowUs);
   }
 
   #release(limit: Limit, leaseId: string): boolean {
@@ -242,28 +251,6 @@ export class MemoryStore extends LimitStore {
     const entry = this.#counters.find(limit);
     if (plan.kind !== 'concurrency' || !(entry?.counter instanceof LeaseSet)) return false;
     return entry.counter.renew(plan, leaseId, nowUs);
-  }
-}
-
-/**
- * Whether a counter still counts. A plan that became one of another kind starts anew, and so does
- * one that had been restored in full before its plan changed, as if it had been forgotten.
- */
-function isCurrent(entry: CacheEntry, plan: Plan, nowUs: number): boolean {
-  if (entry.plan === plan) return true;
-  return entry.counter.kind === plan.kind && entry.expiresUs(nowUs) > nowUs;
-}
-
-function newCounter(plan: Plan, nowUs: number): Counter {
-  switch (plan.kind) {
-    case 'token-bucket':
-      return new TokenBucket(plan, nowUs);
-    case 'sliding-window':
-      return new SlidingWindow(plan, nowUs);
-    case 'concurrency':
-      return new LeaseSet(plan, nowUs);
-    default:
-      return plan;
   }
 }
 

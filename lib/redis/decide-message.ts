@@ -15,6 +15,8 @@ const KINDS = { 'token-bucket': 1, 'sliding-window': 2, concurrency: 3 } as cons
 const MODES = { take: 0, peek: 1, reserve: 2 } as const;
 /** In place of a wait. */
 const [NEVER_WAIT, NOT_OURS] = [-1, -2];
+/** In place of the first chain that is not answered; no answer ends with it. */
+const LEFT = -1;
 const NUMBERS_PER_LIMIT = 3;
 const NUMBERS_PER_GATE = 6;
 
@@ -68,6 +70,20 @@ export function encode(questions: readonly Question[], nowUs: string): DecideMes
   for (const plan of plans) args.push(...parametersOf(plan));
   for (const argument of told) args.push(argument);
   return { keys: names, args, onlyBuckets: areOnlyBuckets(plans, questions) };
+}
+
+/**
+ * Whether lua/decide_buckets.lua met a key that a window has counted in as well, so that the chains
+ * behind its last answer are left to lua/decide.lua.
+ */
+export function isCutShort(reply: readonly unknown[]): boolean {
+  return reply[reply.length - 1] === LEFT;
+}
+
+/** How many chains are answered by a reply of that length. */
+export function countAnswered(questions: readonly Question[], length: number): number {
+  const end = questions.findIndex((_, i) => expectedLength(questions.slice(0, i + 1)) > length);
+  return end === -1 ? questions.length : end;
 }
 
 /** Reads the answer, strictly: a reply that is out of step must never pass for a decision. */

@@ -1069,18 +1069,23 @@ export function limitStoreContract(
       expect(await remaining(limit(bucketOf(100, 1)))).toBe(3);
     });
 
-    it.each(['token-bucket', 'sliding-window'] as const)(
-      'starts anew when a %s plan changes after all that was spent has come back',
-      async (kind) => {
-        const one = limit(definePlan('three', THREE[kind]));
-        const { limits } = await take([one]);
-        await pass(limits[0]!.resetUs);
-        const grown = limit({ ...one.plan, quota: 100 });
-        expect(await remaining(grown)).toBe(100);
-        await take([{ ...grown, cost: 100 }]);
-        expect((await take([grown])).allowed).toBe(false);
-      },
-    );
+    it('starts anew when a window changes after all that was spent has come back', async () => {
+      const one = limit(definePlan('three', THREE['sliding-window']));
+      const { limits } = await take([one]);
+      await pass(limits[0]!.resetUs);
+      const grown = limit({ ...one.plan, quota: 100 });
+      expect(await remaining(grown)).toBe(100);
+      await take([{ ...grown, cost: 100 }]);
+      expect((await take([grown])).allowed).toBe(false);
+    });
+
+    it('fills a bucket whose capacity grew at its rate', async () => {
+      await take([limit(bucketOf(3, 1))]);
+      await pass(SECOND_US);
+      expect(await remaining(limit(bucketOf(100, 1)))).toBe(3);
+      await pass(97 * SECOND_US);
+      expect(await remaining(limit(bucketOf(100, 1)))).toBe(100);
+    });
 
     it('refills at the new rate', async () => {
       await exhaust(limit(bucketOf(5, 1)));
@@ -1103,17 +1108,36 @@ export function limitStoreContract(
       expect((await take([limit(real)])).allowed).toBe(false);
     });
 
-    it.each(KINDS.flatMap((from) => KINDS.filter((to) => to !== from).map((to) => ({ from, to }))))(
-      'starts anew when a $from plan becomes a $to plan',
+    it.each([
+      { from: 'token-bucket', to: 'sliding-window' },
+      { from: 'sliding-window', to: 'token-bucket' },
+    ] as const)(
+      'keeps what was spent when a $from plan becomes a $to plan',
       async ({ from, to }) => {
-        await exhaust(limit(definePlan('changing', THREE[from])));
+        await take([limit(definePlan('changing', THREE[from]), 2)]);
         const changed = limit(definePlan('changing', THREE[to]));
         await refund(changed);
-        expect(await remaining(changed)).toBe(3);
-        await exhaust(changed);
+        expect(await remaining(changed)).toBe(1);
+        await take([changed]);
         expect((await take([changed])).allowed).toBe(false);
+        await pass(4 * SECOND_US);
+        expect(await remaining(changed)).toBe(3);
       },
     );
+
+    it.each(
+      (['token-bucket', 'sliding-window'] as const).flatMap((kind) => [
+        { from: kind, to: 'concurrency' as const },
+        { from: 'concurrency' as const, to: kind },
+      ]),
+    )('starts anew when a $from plan becomes a $to plan', async ({ from, to }) => {
+      await exhaust(limit(definePlan('changing', THREE[from])));
+      const changed = limit(definePlan('changing', THREE[to]));
+      await refund(changed);
+      expect(await remaining(changed)).toBe(3);
+      await exhaust(changed);
+      expect((await take([changed])).allowed).toBe(false);
+    });
   });
 
   describe(`${name}, resetting`, () => {

@@ -229,7 +229,7 @@ describe('allow', () => {
     expect(await limiter.allow('user', 'gold')).toMatchObject({ remainingTokens: 2 });
     registry.set('gold', { limit: 3, windowMs: 1_000 });
     expect(await limiter.allow('user', 'gold')).toMatchObject({
-      remainingTokens: 2,
+      remainingTokens: 1,
       limits: [{ kind: 'sliding-window' }],
     });
     registry.set('gold', { capacity: -1, tokensPerSecond: 1 });
