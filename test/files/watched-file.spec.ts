@@ -191,10 +191,10 @@ describe('watching a file', () => {
     await start({ ...NO_POLLING, quietMs: 2_000, maxUnrestMs: 100 });
     let number = 1;
     const writing = setInterval(() => writeFileSync(path, file(++number)), 5);
-    await until('the listener', () => heard.length > 0, 15_000).finally(() =>
-      clearInterval(writing),
-    );
-    expect(heard[0]).toBeGreaterThan(1);
+    // It may read between the truncation and the text, and say so.
+    const isRead = () => heard.some((one) => Number(one) > 1);
+    await until('a number', isRead, 15_000).finally(() => clearInterval(writing));
+    expect(number).toBeGreaterThan(1);
   });
 
   it('does not speak of the same content again', async () => {
