@@ -163,8 +163,13 @@ function assignments(node, source) {
   if (ts.isBinaryExpression(expression) && isAssignment(expression.operatorToken.kind))
     return [dropped];
   if (ts.isDeleteExpression(expression)) return [dropped];
-  const isStep = ts.isPostfixUnaryExpression(expression) || ts.isPrefixUnaryExpression(expression);
-  return isStep ? [dropped] : [];
+  return isStep(expression) ? [dropped] : [];
+}
+
+/** @param {ts.Expression} node such as `count++` */
+function isStep(node) {
+  if (!ts.isPostfixUnaryExpression(node) && !ts.isPrefixUnaryExpression(node)) return false;
+  return node.operator === SyntaxKind.PlusPlusToken || node.operator === SyntaxKind.MinusMinusToken;
 }
 
 /** @param {ts.SyntaxKind} kind */

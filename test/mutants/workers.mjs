@@ -61,12 +61,13 @@ export function createWorkers(root, count) {
    * @param {readonly Task[]} tasks
    * @param {ReadonlyMap<string, number>} normalMs
    * @param {(result: Result) => void} onResult
+   * @param {number} [startMs] how long a run may take besides the specs
    */
-  const tryAll = (tasks, normalMs, onResult) =>
+  const tryAll = (tasks, normalMs, onResult, startMs = START_MS) =>
     share(tasks, async ({ mutant, specs }, { folder, write }) => {
       const usable = specs.filter((spec) => isUsable(spec, mutant.room, normalMs));
       const timeoutMs =
-        START_MS + PATIENCE * usable.reduce((sum, spec) => sum + (normalMs.get(spec) ?? 0), 0);
+        startMs + PATIENCE * usable.reduce((sum, spec) => sum + (normalMs.get(spec) ?? 0), 0);
       write(mutant.path, mutant.text);
       const outcome = usable.length > 0 ? await runSpecs(folder, usable, timeoutMs) : NOT_RUN;
       write(mutant.path, readFileSync(join(root, mutant.path), 'utf8'));
@@ -78,7 +79,7 @@ export function createWorkers(root, count) {
     for (const tree of trees) tree.remove();
   };
 
-  return { baseline, tryAll, close };
+  return { baseline, tryAll, close, folders: trees.map(({ folder }) => folder) };
 }
 
 const NOT_RUN = { noticed: undefined, ms: 0 };
