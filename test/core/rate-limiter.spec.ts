@@ -529,6 +529,18 @@ describe('refund', () => {
   });
 });
 
+describe('refundCharge', () => {
+  it('gives back what a lease was charged for these plans, once, and nothing for the others', async () => {
+    const { limiter, remaining } = createLimiter();
+    const lease = await limiter.acquire('user', ['gold', 'silver'], 4);
+    await limiter.refundCharge(lease, ['gold']);
+    expect([await remaining('user', 'gold'), await remaining('user', 'silver')]).toEqual([10, 1]);
+    await limiter.allow('user', 'gold', 5);
+    await limiter.refundCharge(lease, ['gold', 'window']);
+    expect(await remaining('user', 'gold')).toBe(5);
+  });
+});
+
 describe('reset', () => {
   it('forgets what a key has spent in these plans, and nothing else', async () => {
     const { limiter, remaining } = createLimiter();
