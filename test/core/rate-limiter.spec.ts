@@ -533,10 +533,11 @@ describe('refundCharge', () => {
   it('gives back what a lease was charged for these plans, once, and nothing for the others', async () => {
     const { limiter, remaining } = createLimiter();
     const lease = await limiter.acquire('user', ['gold', 'silver'], 4);
-    await limiter.refundCharge(lease, ['gold']);
+    await limiter.refundCharge(lease, [{ plan: 'gold', key: 'user', tokens: 4 }]);
     expect([await remaining('user', 'gold'), await remaining('user', 'silver')]).toEqual([10, 1]);
     await limiter.allow('user', 'gold', 5);
-    await limiter.refundCharge(lease, ['gold', 'window']);
+    const again = ['gold', 'window'].map((plan) => ({ plan, key: 'user', tokens: 4 }));
+    await limiter.refundCharge(lease, again);
     expect(await remaining('user', 'gold')).toBe(5);
   });
 });

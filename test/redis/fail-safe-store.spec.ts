@@ -12,11 +12,12 @@ describe('a store that may fail', () => {
   let error: Error | undefined;
   let asked: number;
   let heard: string[];
+  let obstacle: string | undefined;
   let store: FailSafeStore;
 
   beforeEach(() => {
     jest.useFakeTimers();
-    [error, asked, heard] = [undefined, 0, []];
+    [error, asked, heard, obstacle] = [undefined, 0, [], undefined];
     const clock = new FakeClock();
     const inner: LimitStore = new MemoryStore(clock);
     const answer = inner.decide.bind(inner);
@@ -27,8 +28,8 @@ describe('a store that may fail', () => {
     const connection = {
       nodeOf: () => '',
       slotOf: () => 0,
-      whyNotReady: () => undefined,
-      reconnect: () => undefined,
+      whyNotReady: () => obstacle,
+      reconnect: (node: string) => heard.push(`reconnect: ${node}`),
       probe: () => (error ? Promise.reject(error) : Promise.resolve()),
     };
     store = new FailSafeStore(inner, new MemoryStore(clock), connection, {
@@ -84,6 +85,24 @@ describe('a store that may fail', () => {
     await jest.advanceTimersByTimeAsync(100);
     expect(await decide()).toBe('shared');
     expect(heard).toEqual(['down: no answer', 'up']);
+  });
+
+  it('asks nothing while probes fail, and replaces the connection after every second silence', async () => {
+    for (let i = 0; i < 3; i++) await decide(late());
+    await jest.advanceTimersByTimeAsync(400);
+    expect(await decide(late())).toBe('open');
+    expect(asked).toBe(3);
+    expect(heard).toEqual(['down: no answer', 'reconnect: ', 'reconnect: ']);
+  });
+
+  it('asks nothing while there is no connection, whatever a probe would say', async () => {
+    obstacle = 'not connected';
+    expect(await decide()).toBe('open');
+    await jest.advanceTimersByTimeAsync(300);
+    expect([await decide(), asked, heard]).toEqual(['open', 0, ['down: not connected']]);
+    obstacle = undefined;
+    await jest.advanceTimersByTimeAsync(100);
+    expect([await decide(), heard[1]]).toEqual(['shared', 'up']);
   });
 
   it('goes on asking whatever is wrong with a key', async () => {
