@@ -32,9 +32,16 @@ const { WatchedFile } = await import('../../lib/files/watched-file.js');
 
 jest.setTimeout(40_000);
 
+/** What happens between reading a file and having read it. */
+let whileReading = () => {};
+
 /** Files with a number in them. */
 const FORMAT = {
-  read: (path: string) => readTextFile(path, 'Shorten it.'),
+  read: async (path: string) => {
+    const text = await readTextFile(path, 'Shorten it.');
+    whileReading();
+    return text;
+  },
   parse: (text: string, path: string) => {
     if (!/^\d+\n$/.test(text)) throw new Error(`${path}: ${text} is no number`);
     return { number: Number(text) };
@@ -185,6 +192,17 @@ describe('watching a file', () => {
     await hearing([6000]);
     await stillHearing([6000]);
     rmSync(elsewhere, { recursive: true });
+  });
+
+  it('takes nothing that was replaced while it was read', async () => {
+    await start(NO_POLLING);
+    whileReading = () => {
+      whileReading = () => undefined;
+      writeFileSync(path, file(20_000));
+    };
+    writeFileSync(path, file(3));
+    await hearing([20_000]);
+    await stillHearing([20_000]);
   });
 
   it('reads one that never is quiet when that has lasted too long', async () => {

@@ -8,7 +8,7 @@ import { shuffled } from './random.mjs';
 /**
  * One broken line. `text` is the whole file with it.
  *
- * @typedef {{ room: string, path: string, line: number, kind: string, was: string, now: string,
+ * @typedef {{ room: string, path: string, line: number, column: number, kind: string, was: string, now: string,
  *   text: string }} Mutant
  */
 
@@ -48,12 +48,14 @@ export function mutantsOf(root, room) {
     if (isGenerated(source.text)) return [];
     return mutationsOf(source).map((mutation) => {
       const { start, end, kind, text } = mutation;
-      const line = source.getLineAndCharacterOfPosition(start).line + 1;
+      const at = source.getLineAndCharacterOfPosition(start);
+      const [line, column] = [at.line + 1, at.character + 1];
       const was = quote(source.text.slice(start, end)) || lineOf(source.text, start);
       return {
         room,
         path,
         line,
+        column,
         kind,
         was,
         now: quote(text),

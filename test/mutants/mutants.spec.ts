@@ -162,8 +162,10 @@ it('stays at zero', () => expect(left(-1)).toBe(0));
       /not assignable/,
     );
     expect(complaint('lib/core/left.ts', SUM.replace('- spent', '+ spent'))).toBeUndefined();
-    const all = mutantsOf(root, 'core').map(({ line, kind, now }) => [line, kind, now]);
-    expect(all).toContainEqual([2, 'early return', 'return;']);
+    const all = mutantsOf(root, 'core').map(({ line, column, kind, now }) => [
+      ...[line, column, kind, now],
+    ]);
+    expect(all).toContainEqual([2, 46, 'early return', 'return;']);
     const sample = sampleMutants(root, { rooms: ['core'], count: 99, seed: 1 });
     expect(sample.map(({ kind }) => kind)).not.toContain('early return');
     expect(sample.length).toBeGreaterThan(5);
@@ -186,6 +188,7 @@ it('stays at zero', () => expect(left(-1)).toBe(0));
       room: 'core',
       path: 'lib/core/left.ts',
       line: 1,
+      column: 1,
       kind: '',
       was,
       now,

@@ -63,8 +63,8 @@ async function tryMutants() {
 
 /** @param {Result} result */
 function printOne({ mutant, noticed, specs, ms }) {
-  const { path, line, kind, was, now } = mutant;
-  console.log(`\n${path}:${line}  ${kind}: ${was} -> ${now || '(nothing)'}`);
+  const { path, line, column, kind, was, now } = mutant;
+  console.log(`\n${path}:${line}:${column}  ${kind}: ${was} -> ${now || '(nothing)'}`);
   const seconds = `${(ms / 1000).toFixed(1)} s`;
   if (noticed) console.log(`  noticed by ${noticed.by}: ${noticed.test} (${seconds})`);
   else console.log(`  SURVIVED ${specs.length} specs (${seconds})`);
