@@ -31,13 +31,16 @@ for (const room of rooms)
     throw new Error(`There is no room "${room}". Name some of: ${roomsOfLib().join(', ')}`);
 const [count, seed] = [wholeNumber('count'), wholeNumber('seed')];
 
+let isStopping = false;
 await globalSetup();
 const workers = createWorkers(ROOT, WORKERS);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => void stop(130));
 try {
   report(await tryMutants());
-} finally {
   await stop(0);
+} catch (error) {
+  if (!isStopping) console.error(error);
+  await stop(1);
 }
 
 async function tryMutants() {
@@ -93,8 +96,14 @@ function shareOf(results) {
   return { mutants: results.length, noticed, survived: results.length - noticed, share };
 }
 
-/** @param {number} code */
+/**
+ * The first to call it decides: workers that are stopped fail, and then the run ends, too.
+ *
+ * @param {number} code
+ */
 async function stop(code) {
+  if (isStopping) return;
+  isStopping = true;
   workers.close();
   await globalTeardown();
   process.exit(code);
