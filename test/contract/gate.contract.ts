@@ -274,6 +274,23 @@ export function gateContract(name: string, create: () => GateStage): void {
       expect(next.gate).toMatchObject({ generation: state.generation, cutUs: state.cutUs });
     });
 
+    it('gives back a cancelled turn, but none that a new plan has made void', async () => {
+      const book = () => ask({ maxWaitUs: MINUTE });
+      const cancel = (decision: Decision) =>
+        store.giveBack({ kind: 'cancel', decision, leaseId: 'me' });
+      const turns = [];
+      for (let i = 0; i < 25; i++) turns.push(await book());
+      expect(turns.at(-1)!.waitUs).toBe(2 * SECOND);
+      expect(await cancel(turns.pop()!)).toBe(true);
+      expect((await book()).waitUs).toBe(2 * SECOND);
+      await replan(0, true);
+      expect(await cancel(turns.pop()!)).toBe(false);
+      const next = await book();
+      expect(next.waitUs).toBeLessThan(SECOND);
+      expect(await cancel(next)).toBe(true);
+      expect((await book()).waitUs).toBe(next.waitUs);
+    });
+
     it('plans anew whenever it is told to', async () => {
       const before = await replan(0, true);
       const after = await replan(0, true);

@@ -477,6 +477,14 @@ export function limitStoreContract(
       expect((await take([window])).allowed).toBe(false);
     });
 
+    it('puts tokens back into a bucket that owes them', async () => {
+      const one = limit(bucketOf(5, 1));
+      await exhaust(one);
+      expect((await reserve([{ ...one, cost: 4 }], HOUR_US)).waitUs).toBe(4_000_000);
+      expect(await refund({ ...one, cost: 3 })).toBe(true);
+      expect((await reserve([one], HOUR_US)).waitUs).toBe(2_000_000);
+    });
+
     it.each(['token-bucket', 'sliding-window'] as const)(
       'creates nothing where nothing was spent from a %s plan',
       async (kind) => {

@@ -529,6 +529,19 @@ describe('refund', () => {
   });
 });
 
+describe('refundCharge', () => {
+  it('gives back what a lease was charged for these plans, once, and nothing for the others', async () => {
+    const { limiter, remaining } = createLimiter();
+    const lease = await limiter.acquire('user', ['gold', 'silver'], 4);
+    await limiter.refundCharge(lease, [{ plan: 'gold', key: 'user', tokens: 4 }]);
+    expect([await remaining('user', 'gold'), await remaining('user', 'silver')]).toEqual([10, 1]);
+    await limiter.allow('user', 'gold', 5);
+    const again = ['gold', 'window'].map((plan) => ({ plan, key: 'user', tokens: 4 }));
+    await limiter.refundCharge(lease, again);
+    expect(await remaining('user', 'gold')).toBe(5);
+  });
+});
+
 describe('reset', () => {
   it('forgets what a key has spent in these plans, and nothing else', async () => {
     const { limiter, remaining } = createLimiter();
