@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
 import type { PlanDefinition } from '../../lib/core/plan.js';
+import { KeyRoom } from '../../lib/observe/heavy-hitters.js';
 import { METRICS } from '../../lib/observe/metrics.js';
 import { PolicyCounters } from '../../lib/observe/policy-counters.js';
 import type { RateLimitSnapshot } from '../../lib/observe/stats-snapshot.js';
@@ -45,11 +46,16 @@ describe('the metric of limits', () => {
     ['a plan of −1', { limit: -1, windowMs: 1_000 }, []],
   ])('tells what %s lets through in a second and at once', (_, definition, expected) => {
     const plan = definePlan('gold', definition);
-    const policies = [new PolicyCounters('gold', plan, undefined).snapshot(0, 0)];
+    const noKeys = { requests: [], denials: [] };
+    const counters = new PolicyCounters('gold', plan, undefined, new KeyRoom());
+    const policies = [counters.snapshot(0, 0, noKeys)];
     const stats = { plans: policies, gateway: [], outbound: [] } as unknown as RateLimitSnapshot;
     const samples = metric.read(stats) as { labels: object; value: number }[];
     expect(samples).toEqual(
-      expected.map(([kind, value]) => ({ labels: { policy: 'gold', kind }, value })),
+      expected.map(([kind, value]) => ({
+        labels: { policy: 'gold', direction: 'inbound', kind },
+        value,
+      })),
     );
   });
 });
