@@ -307,7 +307,7 @@ describe('an option that is wrong', () => {
     ],
     [
       { file: 'g.yml', wacth: false },
-      'gateway: unknown field "wacth". Known fields: "file", "watch".',
+      'gateway: unknown field "wacth". Did you mean "watch"? Known fields: "file", "watch".',
     ],
     [
       { file: 'g.yml', server: {} },

@@ -49,7 +49,8 @@ export function list<T>(check: Check<T>, { expected, most, advice }: Size): Chec
   return (value, path) => {
     if (!Array.isArray(value)) throw new UnexpectedValue(path, expected, value);
     if (value.length > most) {
-      throw new UnexpectedValue(path, `${expected}, at most ${most}`, value.length, advice);
+      const short = `${expected} with at most ${most} entries`;
+      throw new UnexpectedValue(path, short, value.length, advice);
     }
     // Not map(), which passes over the holes of sparse lists.
     return Array.from(value, (entry: unknown, index) => check(entry, [...path, index]));

@@ -2,6 +2,9 @@ import { quote } from '../errors.js';
 import type { Check } from './check.js';
 import { UnexpectedValue } from './mistake.js';
 
+/** A value that is checked elsewhere. */
+export const anything: Check<unknown> = (value) => value;
+
 /** Whatever a test accepts; `expected` is put after "must be". */
 export function that<T>(expected: string, accepts: (value: unknown) => value is T): Check<T> {
   return (value, path) => {

@@ -83,7 +83,7 @@ describe('a check', () => {
     [
       { routes: [1, 2, 3] },
       ['routes'],
-      'Expected `routes` to be a list of routes, at most 2, got 3.',
+      'Expected `routes` to be a list of routes with at most 2 entries, got 3.',
     ],
     [
       { routes: [{ host: 'a.com' }, ,] }, // eslint-disable-line no-sparse-arrays -- the hole is what is tested
@@ -142,7 +142,7 @@ describe('a check', () => {
     const error = errorOf([1], (value) =>
       checked(rooms, value, (one) => new RateLimitError('INVALID_OPTION', one.sentence('rooms'))),
     );
-    expect(error.message).toBe('rooms must be a list, at most 0, got 1. Use "*".');
+    expect(error.message).toBe('rooms must be a list with at most 0 entries, got 1. Use "*".');
   });
 
   it('starts from the path at which the value stands', () => {
