@@ -5,7 +5,7 @@ import type { Fields } from '../core/check/containers.js';
 import { list, object } from '../core/check/containers.js';
 import { Mistake, UnexpectedValue } from '../core/check/mistake.js';
 import type { Path } from '../core/check/path.js';
-import { anything, optional, text, wholeNumber, withDefault } from '../core/check/values.js';
+import { checkedLater, optional, text, wholeNumber, withDefault } from '../core/check/values.js';
 import { listKnown, quote } from '../core/errors.js';
 import type {
   CompleteLimits,
@@ -90,7 +90,7 @@ const route = object<RouteFields>({
   host,
   path: pathPrefix,
   // Whether there is one of that name is seen when all are known.
-  backend: anything,
+  backend: checkedLater(),
   rateLimit: levelLimits,
 });
 

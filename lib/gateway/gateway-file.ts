@@ -1,13 +1,12 @@
 import { checked } from '../core/check/check.js';
 import type { Fields } from '../core/check/containers.js';
 import { object } from '../core/check/containers.js';
-import type { Mistake } from '../core/check/mistake.js';
-import { UnknownField } from '../core/check/mistake.js';
 import type { Path } from '../core/check/path.js';
 import { optional, text } from '../core/check/values.js';
 import { RateLimitError } from '../core/errors.js';
-import { placeInJson } from '../files/json-place.js';
 import { parseJson } from '../files/parse-json.js';
+import type { FindPlace } from '../files/placed-error.js';
+import { inJson, PlacedError, placedError } from '../files/placed-error.js';
 import { checkFileSize, readTextFile } from '../files/text-file.js';
 import type { FileFormat } from '../files/watched-file.js';
 import type { GatewayParts } from './check-gateway-config.js';
@@ -80,10 +79,7 @@ function isJson(text: string, name: string): boolean {
 }
 
 function fromJson(json: string): GatewayConfig {
-  return configIn(parseJson(json), (path, atKey) => {
-    const { line, column } = placeInJson(json, path, atKey);
-    return `line ${line}, column ${column}`;
-  });
+  return configIn(parseJson(json), inJson(json));
 }
 
 function fromYaml(content: string, yaml: YamlPackage | undefined): GatewayConfig {
@@ -94,34 +90,15 @@ function fromYaml(content: string, yaml: YamlPackage | undefined): GatewayConfig
   return configIn(source.value(), (path, atKey) => source.placeOf(path, atKey));
 }
 
-/** Where in a text the value at a path starts; with `atKey`, where its key does. */
-type Find = (path: Path, atKey: boolean) => string;
-
-function configIn(value: unknown, find: Find): GatewayConfig {
+function configIn(value: unknown, find: FindPlace): GatewayConfig {
   checked(
     (file, path) => assemble(fileParts(file, path)),
     value,
-    (mistake) => placed(mistake, find),
+    (mistake) => placedError(mistake, 'The file', find),
   );
   const config = { ...(value as { $schema?: unknown } & GatewayConfig) };
   delete config.$schema;
   return config;
-}
-
-function placed(mistake: Mistake, find: Find): PlacedError {
-  const place = find(mistake.path, mistake instanceof UnknownField);
-  return new PlacedError(mistake.sentence('The file'), place, mistake.path);
-}
-
-/** A problem of which the place is known, but not yet the name of the file. */
-class PlacedError extends RateLimitError {
-  constructor(
-    message: string,
-    readonly place: string,
-    path?: Path,
-  ) {
-    super('INVALID_OPTION', message, path);
-  }
 }
 
 function withName(file: string, error: unknown): unknown {

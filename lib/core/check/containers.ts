@@ -13,17 +13,17 @@ export interface ObjectWords {
   readonly expected?: string;
   /** What a field is called. */
   readonly field?: string;
+  /** What all fields are called. */
+  readonly fields?: string;
 }
 
 /** An object with these fields and no others. Those that are left out stay out. */
-export function object<T extends object>(
-  fields: Fields<T>,
-  { expected = `an object with ${namesOf(fields)}`, field = 'field' }: ObjectWords = {},
-): Check<T> {
+export function object<T extends object>(fields: Fields<T>, words: ObjectWords = {}): Check<T> {
+  const { expected = `an object with ${namesOf(fields)}` } = words;
   return (value, path) => {
     const given = recordIn(value, path, expected);
     for (const name of Object.keys(given)) {
-      if (!Object.hasOwn(fields, name)) throw unknownField([...path, name], fields, field);
+      if (!Object.hasOwn(fields, name)) throw unknownField([...path, name], fields, words);
     }
     const result: Record<string, unknown> = {};
     for (const [name, check] of Object.entries<Check<unknown>>(fields)) {
@@ -38,22 +38,41 @@ export function object<T extends object>(
 export interface Size {
   /** What is put after "must be". */
   readonly expected: string;
-  /** Entries at most. */
-  readonly most: number;
+  /**
+   * Entries at most.
+   * @default any number
+   */
+  readonly most?: number;
   /** What to do about more. */
   readonly advice?: string;
 }
 
 /** A list whose entries all pass a check. */
-export function list<T>(check: Check<T>, { expected, most, advice }: Size): Check<readonly T[]> {
+export function list<T>(check: Check<T>, size: Size): Check<readonly T[]> {
   return (value, path) => {
-    if (!Array.isArray(value)) throw new UnexpectedValue(path, expected, value);
-    if (value.length > most) {
-      const short = `${expected} with at most ${most} entries`;
-      throw new UnexpectedValue(path, short, value.length, advice);
-    }
+    if (!Array.isArray(value)) throw new UnexpectedValue(path, size.expected, value);
+    checkSize(value.length, path, size);
     // Not map(), which passes over the holes of sparse lists.
     return Array.from(value, (entry: unknown, index) => check(entry, [...path, index]));
+  };
+}
+
+/**
+ * An object of any names whose values all pass a check. Paths have what `nameOf` makes of a name,
+ * which must hide what is secret in it.
+ */
+export function record<T>(
+  check: Check<T>,
+  size: Size,
+  nameOf: (name: string) => string = (name) => name,
+): Check<Readonly<Record<string, T>>> {
+  return (value, path) => {
+    const given = Object.entries(recordIn(value, path, size.expected));
+    checkSize(given.length, path, size);
+    // Not by assignment, which would take "__proto__" for the prototype.
+    return Object.fromEntries(
+      given.map(([name, one]) => [name, check(one, [...path, nameOf(name)])]),
+    );
   };
 }
 
@@ -68,13 +87,19 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function unknownField(path: Path, fields: object, what: string): UnknownField {
-  const [name, known] = [String(path.at(-1)), Object.keys(fields)];
-  const meant = closestName(name, known);
+function checkSize(entries: number, path: Path, { expected, most, advice }: Size): void {
+  if (most === undefined || entries <= most) return;
+  throw new UnexpectedValue(path, `${expected} with at most ${most} entries`, entries, advice);
+}
+
+function unknownField(path: Path, known: object, words: ObjectWords): UnknownField {
+  const { field = 'field', fields = `${field}s` } = words;
+  const [name, names] = [String(path.at(-1)), Object.keys(known)];
+  const meant = closestName(name, names);
   const hint = meant === undefined ? '' : `Did you mean "${meant}"? `;
   return new UnknownField(
     path,
-    `unknown ${what} ${quote(name)}. ${hint}${listKnown(`${what}s`, known)}`,
+    `unknown ${field} ${quote(name)}. ${hint}${listKnown(fields, names)}`,
   );
 }
 

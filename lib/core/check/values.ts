@@ -2,8 +2,10 @@ import { quote } from '../errors.js';
 import type { Check } from './check.js';
 import { UnexpectedValue } from './mistake.js';
 
-/** A value that is checked elsewhere. */
-export const anything: Check<unknown> = (value) => value;
+/** A value that is checked where it is used. */
+export function checkedLater<T>(): Check<T> {
+  return (value) => value as T;
+}
 
 /** Whatever a test accepts; `expected` is put after "must be". */
 export function that<T>(expected: string, accepts: (value: unknown) => value is T): Check<T> {
