@@ -3,8 +3,9 @@ import { Injectable } from '@nestjs/common';
 import { checked } from '../core/check/check.js';
 import { object } from '../core/check/containers.js';
 import { optionError } from '../core/check/mistake.js';
+import { checkTokens } from '../core/check/tokens.js';
 import { aFunction, checkedLater, oneOf, optional } from '../core/check/values.js';
-import { InvalidOptionError, InvalidTokensError, RateLimitError } from '../core/errors.js';
+import { InvalidOptionError, RateLimitError } from '../core/errors.js';
 import type { KeyResolver, Phase } from '../core/keys/key-resolver.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import type { ChainOptions, PlanLink, RefundCondition, RequestFunction } from './chain-options.js';
@@ -238,8 +239,4 @@ function definedFields(chain: ChainOptions): ChainOptions {
 function checkChain(chain: ChainOptions): void {
   const { tokens = 1 } = checked(chainOptions, chain, (one) => optionError(one, '@RateLimit()'));
   if (typeof tokens !== 'function') checkTokens(tokens);
-}
-
-function checkTokens(tokens: unknown): void {
-  if (!Number.isSafeInteger(tokens) || (tokens as number) < 1) throw new InvalidTokensError(tokens);
 }

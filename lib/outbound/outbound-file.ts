@@ -7,16 +7,10 @@ import { parseJson } from '../files/parse-json.js';
 import type { FindPlace } from '../files/placed-error.js';
 import { inJson, PlacedError, placedError } from '../files/placed-error.js';
 import { checkFileSize, readTextFile } from '../files/text-file.js';
-import type { DomainRule, OutboundRulesOptions } from './outbound-rules.js';
-import {
-  burst,
-  checkTimeToFill,
-  OutboundRules,
-  requestRate,
-  rulesByDomain,
-  slots,
-  sourceOf,
-} from './outbound-rules.js';
+import type { DomainRule } from './domain-rule.js';
+import { burst, checkTimeToFill, requestRate, slots } from './domain-rule.js';
+import type { OutboundRulesOptions } from './outbound-rules.js';
+import { OutboundRules, rulesByDomain, sourceOf } from './outbound-rules.js';
 
 /** What to do about a file that is too long. */
 const TOO_LONG = 'Wildcards such as "*.example.com" stand for many domains.';

@@ -2,34 +2,14 @@ import { isIP } from 'node:net';
 import type { Check } from '../core/check/check.js';
 import { checked } from '../core/check/check.js';
 import { object, record } from '../core/check/containers.js';
-import { Mistake } from '../core/check/mistake.js';
-import type { Path } from '../core/check/path.js';
-import { pathText } from '../core/check/path.js';
-import { optional, that, wholeNumber } from '../core/check/values.js';
-import { MAX_PERIOD_MS, MAX_QUOTA } from '../core/define-plan.js';
-import { RateLimitError } from '../core/errors.js';
+import { optional } from '../core/check/values.js';
 import { UNLIMITED } from '../core/plan.js';
 import { normalizeDomain } from './domain-name.js';
-import type { ThrottleRule } from './throttle-rule.js';
-import { throttleRule } from './throttle-rule.js';
+import type { DomainRule } from './domain-rule.js';
+import { domainRule, InvalidDomainRuleError, ruleError, warningsOf } from './domain-rule.js';
 
-/** What one domain allows. */
-export interface DomainRule {
-  /** Requests that are let go each second. Fractions are welcome: 0.5 is one every two seconds. */
-  readonly requestsPerSecond: number;
-  /** Requests that may go at once after a pause. */
-  readonly burstCapacity: number;
-  /**
-   * Requests that may be under way at once. −1 is no limit, 0 refuses all.
-   * @default -1
-   */
-  readonly maxConcurrent?: number;
-  /**
-   * When to cool down, where it differs from that of the other domains.
-   * @default that of all domains
-   */
-  readonly throttle?: ThrottleRule;
-}
+export type { DomainRule } from './domain-rule.js';
+export { InvalidDomainRuleError } from './domain-rule.js';
 
 /** What the domains allow, as it is written in the options. */
 export interface OutboundRulesOptions {
@@ -59,15 +39,6 @@ export interface RulesDifference {
   readonly removed: readonly string[];
 }
 
-/** A rule that cannot work: a negative rate, a burst of nothing, an unknown field. */
-export class InvalidDomainRuleError extends RateLimitError {
-  override readonly name = 'InvalidDomainRuleError';
-
-  constructor(problem: string, path?: Path) {
-    super('INVALID_OPTION', problem, path);
-  }
-}
-
 /** The rule of domains that nobody spoke about: as careful as a polite visitor. */
 export const DEFAULT_DOMAIN_RULE: DomainRule = Object.freeze({
   requestsPerSecond: 1,
@@ -76,40 +47,8 @@ export const DEFAULT_DOMAIN_RULE: DomainRule = Object.freeze({
 /** Rules that are kept at most. */
 const MAX_DOMAIN_RULES = 100_000;
 
-const MAX_REQUESTS_PER_SECOND = 1e6;
-/** Beyond a minute's worth of requests a burst no longer looks intended. */
-const LONGEST_USUAL_BURST_SECONDS = 60;
 const DEFAULT = 'default';
 const WILDCARD = '*.';
-const NO_WARNINGS: readonly string[] = [];
-
-/** Requests that may be let go each second. */
-export const requestRate: Check<number> = that(
-  `a number above 0, up to ${MAX_REQUESTS_PER_SECOND}`,
-  (value): value is number =>
-    typeof value === 'number' && value > 0 && value <= MAX_REQUESTS_PER_SECOND,
-);
-/** Requests that may go at once. */
-export const burst: Check<number> = wholeNumber(1, MAX_QUOTA);
-/** Requests that may be under way at once. */
-export const slots: Check<number | undefined> = optional(
-  wholeNumber(UNLIMITED, MAX_QUOTA, `a whole number from -1 to ${MAX_QUOTA}, or left out`),
-);
-
-const ruleFields = object<DomainRule>({
-  requestsPerSecond: requestRate,
-  burstCapacity: burst,
-  maxConcurrent: slots,
-  throttle: optional(throttleRule),
-});
-
-/** Checks a rule. Throws a `Mistake`. */
-export function domainRule(value: unknown, path: Path): DomainRule {
-  const rule = ruleFields(value, path);
-  checkTimeToFill(rule, path, ['requestsPerSecond', 'burstCapacity']);
-  return rule;
-}
-
 /** Checks rules by domain. Their paths name what the keys stand for. */
 export function rulesByDomain<Rule>(rule: Check<Rule>): Check<Readonly<Record<string, Rule>>> {
   const size = {
@@ -124,25 +63,6 @@ const rulesOptions = object<OutboundRulesOptions>({
   default: optional(domainRule),
   domains: optional(rulesByDomain(domainRule)),
 });
-
-/** The error for what is wrong with rules. */
-export function ruleError(mistake: Mistake): InvalidDomainRuleError {
-  return new InvalidDomainRuleError(mistake.sentence('The outbound rules'), mistake.path);
-}
-
-/** Refuses a burst that takes longer to come back than can be counted; `names` are for the error. */
-export function checkTimeToFill(
-  { requestsPerSecond, burstCapacity }: DomainRule,
-  path: Path,
-  [rateName, burstName]: readonly [string, string],
-): void {
-  if ((burstCapacity / requestsPerSecond) * 1_000 <= MAX_PERIOD_MS) return;
-  throw new Mistake(
-    path,
-    `at a ${rateName} of ${requestsPerSecond} it takes more than ten years until ` +
-      `${burstCapacity} may go at once. Raise it or lower ${burstName}.`,
-  );
-}
 
 /**
  * What a key of `domains` stands for, written as it is counted: `https://API.example.com/` is
@@ -263,19 +183,6 @@ function checkedRules(given: OutboundRulesOptions): OutboundRulesOptions {
 
 function found(source: string, rule: DomainRule): FoundRule {
   return Object.freeze({ source, rule: Object.freeze({ ...rule }) });
-}
-
-/** What looks unintended in a rule. */
-export function warningsOf(
-  path: Path,
-  { requestsPerSecond, burstCapacity }: DomainRule,
-): readonly string[] {
-  const usual = requestsPerSecond * LONGEST_USUAL_BURST_SECONDS;
-  if (burstCapacity <= usual) return NO_WARNINGS;
-  return [
-    `${pathText(path)}: a burst of ${burstCapacity} is more than a minute's worth of requests (${Number(usual.toPrecision(6))}). ` +
-      'Is that what the domain allows?',
-  ];
 }
 
 function same(one: DomainRule, other: DomainRule): boolean {

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { definePlan } from '../../lib/core/define-plan.js';
 import { RateLimitError } from '../../lib/core/errors.js';
-import type { PlanDefinition } from '../../lib/core/plan.js';
 import { checkDashboardOptions } from '../../lib/dashboard/dashboard-options.js';
 import { checkOutboundOptions } from '../../lib/nest/outbound-options.js';
 import { checkOptions } from '../../lib/nest/rate-limit-options.js';
@@ -42,11 +41,7 @@ const CHECKED: readonly [good: object, check: (value: never) => unknown, start?:
     { capacity: 5, tokensPerSecond: 1, ...modifiers },
     { limit: 5, windowMs: 1, ...modifiers },
     { maxConcurrent: 5, leaseMs: 1, ...modifiers },
-  ].map((plan): (typeof CHECKED)[number] => [
-    plan,
-    (value) => definePlan('gold', value as PlanDefinition),
-    'gold',
-  ]),
+  ].map((plan): (typeof CHECKED)[number] => [plan, (value) => definePlan('gold', value), 'gold']),
 ];
 
 /** Each place in each of them. */

@@ -5,15 +5,15 @@ import { definePlan } from '../../lib/core/define-plan.js';
 import { InvalidDomainError } from '../../lib/outbound/domain-name.js';
 import { TokenBucket } from '../../lib/core/token-bucket.js';
 import type { TokenBucketPlan } from '../../lib/core/plan.js';
-import type { DomainRule, OutboundRulesOptions } from '../../lib/outbound/outbound-rules.js';
+import type { DomainRule } from '../../lib/outbound/domain-rule.js';
 import {
-  DEFAULT_DOMAIN_RULE,
   domainRule,
   InvalidDomainRuleError,
-  OutboundRules,
   ruleError,
   warningsOf,
-} from '../../lib/outbound/outbound-rules.js';
+} from '../../lib/outbound/domain-rule.js';
+import type { OutboundRulesOptions } from '../../lib/outbound/outbound-rules.js';
+import { DEFAULT_DOMAIN_RULE, OutboundRules } from '../../lib/outbound/outbound-rules.js';
 
 const rule = (requestsPerSecond: number, burstCapacity = 1): DomainRule => ({
   requestsPerSecond,

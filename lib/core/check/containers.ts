@@ -21,13 +21,13 @@ export interface ObjectWords {
 export function object<T extends object>(fields: Fields<T>, words: ObjectWords = {}): Check<T> {
   const { expected = `an object with ${namesOf(fields)}` } = words;
   return (value, path) => {
-    const given = recordIn(value, path, expected);
-    for (const name of Object.keys(given)) {
+    if (!isRecord(value)) throw new UnexpectedValue(path, expected, value);
+    for (const name of Object.keys(value)) {
       if (!Object.hasOwn(fields, name)) throw unknownField([...path, name], fields, words);
     }
     const result: Record<string, unknown> = {};
     for (const [name, check] of Object.entries<Check<unknown>>(fields)) {
-      const one = check(given[name], [...path, name]);
+      const one = check(value[name], [...path, name]);
       if (one !== undefined) result[name] = one;
     }
     return result as T;
@@ -67,19 +67,14 @@ export function record<T>(
   nameOf: (name: string) => string = (name) => name,
 ): Check<Readonly<Record<string, T>>> {
   return (value, path) => {
-    const given = Object.entries(recordIn(value, path, size.expected));
+    if (!isRecord(value)) throw new UnexpectedValue(path, size.expected, value);
+    const given = Object.entries(value);
     checkSize(given.length, path, size);
     // Not by assignment, which would take "__proto__" for the prototype.
     return Object.fromEntries(
       given.map(([name, one]) => [name, check(one, [...path, nameOf(name)])]),
     );
   };
-}
-
-/** The object itself, unless it is a list or no object. */
-export function recordIn(value: unknown, path: Path, expected: string): Record<string, unknown> {
-  if (isRecord(value)) return value;
-  throw new UnexpectedValue(path, expected, value);
 }
 
 /** Whether a value is an object and no list. */
