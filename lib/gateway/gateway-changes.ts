@@ -51,7 +51,7 @@ export function parseOverrides(text: string): GatewayOverrides {
   try {
     const { server, backends, routes, epochs, serverQps } = JSON.parse(text) as GatewayOverrides;
     return {
-      ...(server ? { server: completeLimits('server', server) } : {}),
+      ...(server ? { server: completeLimits(server, ['server']) } : {}),
       backends: checkedRecord(backends),
       routes: checkedRecord(routes),
       epochs: {
@@ -174,7 +174,7 @@ function keep<T>(record: Readonly<Record<string, T>>, wanted: (key: string) => b
 
 function checkedRecord(record: Readonly<Record<string, LevelLimits>>) {
   const entries = Object.entries(record);
-  return Object.fromEntries(entries.map(([key, limits]) => [key, completeLimits(key, limits)]));
+  return Object.fromEntries(entries.map(([key, limits]) => [key, completeLimits(limits, [key])]));
 }
 
 /** What a record has under a name, whatever objects inherit under it. */

@@ -36,11 +36,10 @@ describe('counting decisions', () => {
   const inquiry: Inquiry = { limits: [gold, tried], mode: 'take', maxWaitUs: 0, leaseId: '' };
   const count = (made: Decision) => tally.countOther(inquiry, made);
 
-  const topOf = (what: 'keys' | 'deniedKeys') =>
-    tally.policies
-      .of(gold)
-      [what].top(5)
-      .map(({ key, count }) => [key, count]);
+  const topOf = (what: 'keys' | 'deniedKeys') => {
+    const { [what]: hitters } = tally.policies.of(gold);
+    return hitters.top(5).map(({ key, count }) => [key, count]);
+  };
 
   /** What changed under a plan, from the beginning. */
   function countedFor(limit: Limit) {
