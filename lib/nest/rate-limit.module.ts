@@ -50,6 +50,7 @@ import {
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
 import { ServedRoutes } from './served-routes.js';
+import { ReportingHandlers } from './slots/reporting-handlers.js';
 import { endSlots } from './slots/slot-ends.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
 import { FieldEnhancers } from './transports/field-enhancers.js';
@@ -129,6 +130,7 @@ import { WsTransport } from './transports/ws.transport.js';
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
     ...[GatewayDoor, GatewayUpgrades, GatewaySkips, ServedRoutes, PathCase],
     TimedLeaseKeeper,
+    ReportingHandlers,
     HandlerChainsReader,
     OutcomeRefunds,
     Diagnostics,
@@ -175,6 +177,7 @@ export class RateLimitModule
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
     private readonly skips: GatewaySkips,
+    private readonly handlers: ReportingHandlers,
     private readonly explorer: RateLimitExplorer,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
@@ -188,6 +191,7 @@ export class RateLimitModule
       this.skips.mark();
       consumer.apply(GatewayMiddleware).forRoutes('{*path}');
     }
+    this.handlers.replaceAll();
     await this.explorer.watchSlots();
   }
 

@@ -153,6 +153,107 @@ function controllerIn(phase: Phase): Type {
   return SlotController;
 }
 
+/** Keeps nothing of the method that it replaces but its metadata. */
+const logged: MethodDecorator = (_target, _name, descriptor) => {
+  const method = descriptor.value as unknown as (...args: unknown[]) => unknown;
+  const replacement = function (this: unknown, ...args: unknown[]): unknown {
+    return method.apply(this, args);
+  };
+  for (const key of Reflect.getMetadataKeys(method)) {
+    Reflect.defineMetadata(key, Reflect.getMetadata(key, method), replacement);
+  }
+  descriptor.value = replacement as never;
+};
+
+/** Controllers that are limited in one place and have their handler in another. */
+const inheritors: readonly { name: string; controller: () => Type }[] = [
+  {
+    name: 'inherited by a class that is limited',
+    controller() {
+      class Base {
+        @Get('inherited')
+        inherited(): Promise<string> {
+          return work();
+        }
+      }
+      @Controller()
+      @UseInterceptors(impatient)
+      @RateLimit({ plan: 'slot', key: 'all' })
+      class InheritingController extends Base {}
+      return InheritingController;
+    },
+  },
+  {
+    name: 'declared below a class that is limited',
+    controller() {
+      @RateLimit({ plan: 'slot', key: 'all' })
+      abstract class Base {}
+      @Controller()
+      @UseInterceptors(impatient)
+      class InheritingController extends Base {
+        @Get('inherited')
+        inherited(): Promise<string> {
+          return work();
+        }
+      }
+      return InheritingController;
+    },
+  },
+  {
+    name: 'overridden below a class that is limited',
+    controller() {
+      @RateLimit({ plan: 'slot', key: 'all' })
+      abstract class Base {
+        @Get('inherited')
+        inherited(): Promise<string> {
+          return Promise.resolve('');
+        }
+      }
+      @Controller()
+      @UseInterceptors(impatient)
+      class InheritingController extends Base {
+        @Get('inherited')
+        override inherited(): Promise<string> {
+          return work();
+        }
+      }
+      return InheritingController;
+    },
+  },
+  {
+    name: 'limited themselves, in a base class',
+    controller() {
+      abstract class Base {
+        @Get('inherited')
+        @RateLimit({ plan: 'slot', key: 'all' })
+        inherited(): Promise<string> {
+          return work();
+        }
+      }
+      @Controller()
+      @UseInterceptors(impatient)
+      class InheritingController extends Base {}
+      return InheritingController;
+    },
+  },
+  {
+    name: 'replaced by a decorator of the user',
+    controller() {
+      @Controller()
+      @UseInterceptors(impatient)
+      class DecoratedController {
+        @logged
+        @RateLimit({ plan: 'slot', key: 'all' })
+        @Get('inherited')
+        inherited(): Promise<string> {
+          return work();
+        }
+      }
+      return DecoratedController;
+    },
+  },
+];
+
 const modules = (controller: Type) => ({
   imports: [RateLimitModule.forRoot({ plans: { slot: { maxConcurrent: 1 } }, store })],
   controllers: [controller],
@@ -258,18 +359,8 @@ describe.each(adapters)('a slot on %s', (adapter) => {
     });
   });
 
-  it('of a class waits for handlers that it inherits', async () => {
-    class Base {
-      @Get('inherited')
-      inherited(): Promise<string> {
-        return work();
-      }
-    }
-    @Controller()
-    @UseInterceptors(impatient)
-    @RateLimit({ plan: 'slot', key: 'all' })
-    class InheritingController extends Base {}
-    const app = await startApp(adapter, modules(InheritingController));
+  it.each(inheritors)('waits for handlers: $name', async ({ controller }) => {
+    const app = await startApp(adapter, modules(controller()));
     const begun = once(signals, 'begun');
     const answer = app.get('/inherited');
     await begun;
