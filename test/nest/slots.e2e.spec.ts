@@ -17,7 +17,7 @@ import {
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { map, Observable, race, Subject } from 'rxjs';
+import { map, Observable, race, retry, Subject } from 'rxjs';
 import type { Phase, Return } from '../../lib/index.js';
 import {
   InMemoryPlanRegistry,
@@ -72,6 +72,11 @@ const impatient: NestInterceptor = {
     race(next.handle(), giveUp.pipe(map(() => 'too slow'))),
 };
 
+/** Calls a handler again that failed. */
+const patient: NestInterceptor = {
+  intercept: (_context, next: CallHandler) => next.handle().pipe(retry(1)),
+};
+
 /** Lets pass when the test says so. */
 const guard: CanActivate = {
   canActivate: async () => {
@@ -106,6 +111,22 @@ function controllerIn(phase: Phase): Type {
     @slot
     impatient(): Promise<string> {
       return work();
+    }
+
+    @Get('retried')
+    @UseInterceptors(impatient, patient)
+    @slot
+    async retried(): Promise<string> {
+      if (runs++ === 0) throw new Error('once');
+      return work();
+    }
+
+    @Get('query')
+    @UseInterceptors(impatient)
+    @slot
+    query(): PromiseLike<string> {
+      // As Mongoose does: awaited twice, it would be executed twice.
+      return { then: (...callbacks) => work().then(...callbacks) };
     }
 
     @Get('reject')
@@ -312,18 +333,25 @@ describe.each(adapters)('a slot on %s', (adapter) => {
       },
     );
 
-    it('waits for a handler that an interceptor has stopped waiting for', async () => {
-      const begun = once(signals, 'begun');
-      const answer = app.get('/impatient');
-      await begun;
-      giveUp.next();
-      giveUp.complete();
-      expect((await answer).status).toBe(200);
-      expect(await free(app)).toBe(0);
-      signals.emit('end');
-      await isFree();
-      expect(store.releases).toBe(1);
-    });
+    it.each([
+      ['/impatient', 1],
+      ['/retried', 3],
+      ['/query', 1],
+    ])(
+      'waits for a handler that an interceptor has stopped waiting for: %s',
+      async (path, expectedRuns) => {
+        const begun = once(signals, 'begun');
+        const answer = app.get(path);
+        await begun;
+        giveUp.next();
+        giveUp.complete();
+        expect((await answer).status).toBe(200);
+        expect(await free(app)).toBe(0);
+        signals.emit('end');
+        await isFree();
+        expect([runs, store.releases]).toEqual([expectedRuns, 1]);
+      },
+    );
 
     it('waits for a response that the handler sends itself, later', async () => {
       const begun = once(signals, 'begun');
