@@ -27,6 +27,7 @@ import { createStore } from './create-store.js';
 import { Diagnostics } from './diagnostics.js';
 import { Gateway } from './gateway.js';
 import { GatewayDoor } from './gateway-door.js';
+import { GatewaySkipCheck } from './gateway-skip-check.js';
 import { GatewaySkips } from './gateway-skips.js';
 import { GatewayUpgrades } from './gateway-upgrades.js';
 import { GatewayMiddleware } from './gateway.middleware.js';
@@ -128,7 +129,7 @@ import { WsTransport } from './transports/ws.transport.js';
       inject: [CHECKED_OPTIONS, Observed, KeyResolvers, PathCase],
     },
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
-    ...[GatewayDoor, GatewayUpgrades, GatewaySkips, ServedRoutes, PathCase],
+    ...[GatewayDoor, GatewayUpgrades, GatewaySkipCheck, GatewaySkips, ServedRoutes, PathCase],
     TimedLeaseKeeper,
     ReportingHandlers,
     HandlerChainsReader,
