@@ -11,6 +11,7 @@ import { HeaderMemo, newToldHeaders, writeHeaders } from './rate-limit-headers.j
 import type { CheckedOptions } from './rate-limit-options.js';
 import { RateLimitUnavailableException } from './rate-limit-unavailable.exception.js';
 import { CHECKED_OPTIONS } from './rate-limit.module-definition.js';
+import { releaseWhenDone } from './release-when-done.js';
 import { rememberTold } from './request-state.js';
 import { routedTarget } from './routed-target.js';
 import type { FrameworkRequest } from './upgrade-request.js';
@@ -25,6 +26,11 @@ export class GatewayDoor {
     private readonly resolvers: KeyResolvers,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {}
+
+  /** Lets a request go on that holds its connection until its response is over, or throws as `enter`. */
+  async pass(request: FrameworkRequest, response: ServerResponse): Promise<void> {
+    releaseWhenDone(await this.enter(request, response), response);
+  }
 
   /** Returns the connection of a request that may go on, and throws what its caller is to be told. */
   async enter(request: FrameworkRequest, response: ServerResponse): Promise<GatewayAnswer> {

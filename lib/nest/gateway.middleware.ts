@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { NestMiddleware } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { GatewayDoor } from './gateway-door.js';
+import { GatewaySkipCheck } from './gateway-skip-check.js';
 import { GatewaySkips } from './gateway-skips.js';
-import { releaseWhenDone } from './release-when-done.js';
 import { routedTarget } from './routed-target.js';
 import type { FrameworkRequest } from './upgrade-request.js';
 
@@ -17,13 +17,12 @@ export class GatewayMiddleware implements NestMiddleware<FrameworkRequest, Serve
   constructor(
     private readonly door: GatewayDoor,
     private readonly skips: GatewaySkips,
+    private readonly check: GatewaySkipCheck,
   ) {}
 
   async use(request: FrameworkRequest, response: ServerResponse, next: () => void): Promise<void> {
-    if (!this.skips.has(request.method, routedTarget(request))) {
-      const connection = await this.door.enter(request, response);
-      releaseWhenDone(connection, response);
-    }
+    if (this.skips.has(request.method, routedTarget(request))) this.check.add(request);
+    else await this.door.pass(request, response);
     next();
   }
 }

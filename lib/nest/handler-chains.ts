@@ -204,7 +204,7 @@ function isWatched(controller: Type, handler: Function): boolean {
 }
 
 /** The first decorator of the method is laid over the first of the class, and so on. */
-function mergedChains(controller: Type, handler: Function): ChainOptions[] {
+export function mergedChains(controller: Type, handler: Function): ChainOptions[] {
   const ofClass = (Reflect.getMetadata(CHAINS_METADATA, controller) ?? []) as ChainOptions[];
   const ofMethod = (Reflect.getMetadata(CHAINS_METADATA, handler) ?? []) as ChainOptions[];
   const count = Math.max(ofClass.length, ofMethod.length);

@@ -31,7 +31,7 @@ export class RateLimitInterceptor implements NestInterceptor {
 
 function handle(context: ExecutionContext, next: CallHandler): Observable<unknown> {
   const state = knownState(context.getArgByIndex<LimitedRequest>(0));
-  const answer = state?.slots ? handleHolding(state.slots, next) : next.handle();
+  const answer = state?.slots ? handleHolding(state.slots, context, next) : next.handle();
   if (!state?.isWatched) return answer;
   // What the handler throws is part of the outcome that `refundOn` is given.
   return answer.pipe(

@@ -27,6 +27,7 @@ import { createStore } from './create-store.js';
 import { Diagnostics } from './diagnostics.js';
 import { Gateway } from './gateway.js';
 import { GatewayDoor } from './gateway-door.js';
+import { GatewaySkipCheck } from './gateway-skip-check.js';
 import { GatewaySkips } from './gateway-skips.js';
 import { GatewayUpgrades } from './gateway-upgrades.js';
 import { GatewayMiddleware } from './gateway.middleware.js';
@@ -50,6 +51,7 @@ import {
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
 import { ServedRoutes } from './served-routes.js';
+import { ReportingHandlers } from './slots/reporting-handlers.js';
 import { endSlots } from './slots/slot-ends.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
 import { FieldEnhancers } from './transports/field-enhancers.js';
@@ -127,8 +129,9 @@ import { WsTransport } from './transports/ws.transport.js';
       inject: [CHECKED_OPTIONS, Observed, KeyResolvers, PathCase],
     },
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
-    ...[GatewayDoor, GatewayUpgrades, GatewaySkips, ServedRoutes, PathCase],
+    ...[GatewayDoor, GatewayUpgrades, GatewaySkipCheck, GatewaySkips, ServedRoutes, PathCase],
     TimedLeaseKeeper,
+    ReportingHandlers,
     HandlerChainsReader,
     OutcomeRefunds,
     Diagnostics,
@@ -175,6 +178,7 @@ export class RateLimitModule
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
     private readonly skips: GatewaySkips,
+    private readonly handlers: ReportingHandlers,
     private readonly explorer: RateLimitExplorer,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
@@ -188,6 +192,7 @@ export class RateLimitModule
       this.skips.mark();
       consumer.apply(GatewayMiddleware).forRoutes('{*path}');
     }
+    this.handlers.replaceAll();
     await this.explorer.watchSlots();
   }
 

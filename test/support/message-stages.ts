@@ -52,21 +52,33 @@ export interface Sent {
   leave(): Promise<void>;
 }
 
+/** Where the decorator that limits the handlers stands. */
+export type DecoratedPlace = 'the method' | 'the class' | 'a base class';
+
 /** A way for messages to come. */
 export interface MessageStage {
   readonly name: string;
-  start(work: HandlerWork, metadata: ModuleMetadata): Promise<MessageApp>;
+  start(work: HandlerWork, metadata: ModuleMetadata, place?: DecoratedPlace): Promise<MessageApp>;
 }
 
-const slot = RateLimit({ plan: 'slot', key: 'all', phase: 'interceptor' });
+const limit = RateLimit({ plan: 'slot', key: 'all', phase: 'interceptor' });
+
+/** What a class is made from. */
+interface ClassParts {
+  readonly work: HandlerWork;
+  readonly place: DecoratedPlace;
+  readonly handler: (name: HandlerName) => MethodDecorator;
+  readonly body: (pipe: PipeTransform) => ParameterDecorator;
+}
 
 /** A class with every handler, found by these decorators. */
-function classWith(
-  work: HandlerWork,
-  handler: (name: HandlerName) => MethodDecorator,
-  body: (pipe: PipeTransform) => ParameterDecorator,
-): Type {
-  class MessageHandlers {
+function classWith({ work, place, handler, body }: ClassParts): Type {
+  const slot: MethodDecorator = place === 'the method' ? limit : () => undefined;
+
+  class Base {}
+  if (place === 'a base class') limit(Base);
+
+  class MessageHandlers extends Base {
     @handler('work')
     @slot
     work(): Promise<string> {
@@ -92,6 +104,7 @@ function classWith(
       return work.work();
     }
   }
+  if (place === 'the class') limit(MessageHandlers);
   return MessageHandlers;
 }
 
@@ -102,8 +115,9 @@ function socketStage(
 ): MessageStage {
   return {
     name,
-    async start(work, metadata) {
-      const Handlers = classWith(work, SubscribeMessage, (pipe) => MessageBody(pipe));
+    async start(work, metadata, place = 'the method') {
+      const body = (pipe: PipeTransform) => MessageBody(pipe);
+      const Handlers = classWith({ work, place, handler: SubscribeMessage, body });
       const gone: (() => void)[] = [];
       class Gateway extends Handlers {
         handleDisconnect(): void {
@@ -135,11 +149,11 @@ function socketStage(
 function graphqlStage({ name, adapter, driver, options }: GraphqlServer): MessageStage {
   return {
     name,
-    async start(work, metadata) {
-      const query = (field: HandlerName) => Query(() => String, { name: field, nullable: true });
-      const Handlers = classWith(work, query, (pipe) =>
-        Args('data', { type: () => String, nullable: true }, pipe),
-      );
+    async start(work, metadata, place = 'the method') {
+      const handler = (field: HandlerName) => Query(() => String, { name: field, nullable: true });
+      const body = (pipe: PipeTransform) =>
+        Args('data', { type: () => String, nullable: true }, pipe);
+      const Handlers = classWith({ work, place, handler, body });
       Resolver()(Handlers);
       const graphql = GraphQLModule.forRoot({ driver, autoSchemaFile: true, ...options });
       const imports = [...(metadata.imports ?? []), graphql];
@@ -170,8 +184,9 @@ function graphqlStage({ name, adapter, driver, options }: GraphqlServer): Messag
 
 const TCP: MessageStage = {
   name: 'TCP',
-  async start(work, metadata) {
-    const Handlers = classWith(work, MessagePattern, (pipe) => Payload(pipe));
+  async start(work, metadata, place = 'the method') {
+    const body = (pipe: PipeTransform) => Payload(pipe);
+    const Handlers = classWith({ work, place, handler: MessagePattern, body });
     Controller()(Handlers);
     class ServiceModule {}
     Module({ ...metadata, controllers: [Handlers] })(ServiceModule);

@@ -19,7 +19,9 @@ export function limitedMessage(
       lease?.lentTo(`${context.getClass().name}.${context.getHandler().name}`);
       const slots = lease ? new SlotHold(lease) : undefined;
       if (subscriber.closed) return slots?.end();
-      const answer = slots ? new HandlerRun(slots.wait()).handle(next) : next.handle();
+      const answer = slots
+        ? new HandlerRun(context.getHandler(), slots.wait()).handle(next)
+        : next.handle();
       subscriber.add(answer.subscribe(subscriber));
     };
     // Through a promise in any case: what `enforce` throws is an error of the message.

@@ -110,6 +110,21 @@ describe.each(MESSAGE_STAGES)('a slot of a message by $name', (stage) => {
     },
   );
 
+  it.each(['the class', 'a base class'] as const)(
+    'is held while the handler works whose caller has gone, limited by %s',
+    async (place) => {
+      app = await stage.start(WORK, start(), place);
+      const caller = await begin('work');
+      await caller.leave();
+      await turn();
+      expect([await free(), store.releases]).toEqual([0, 0]);
+      signals.emit('end');
+      await untilFree();
+      await turn();
+      expect([ends, store.releases]).toEqual([1, 1]);
+    },
+  );
+
   it('is not taken by a message that a guard refuses', async () => {
     app = await stage.start(WORK, start());
     sent.push(await begin('guarded'));
