@@ -26,6 +26,15 @@ export const DIAGNOSES = {
   LEASE_FORGOTTEN:
     'A lease that was taken there is garbage and was never released. Its slots were given back. Write ' +
     "'await using slot = await limiter.acquire(…)', or release it in a finally block.",
+  LATE_KEY:
+    'A chain is decided in one place, so that its keys that are known on arrival wait for the others: ' +
+    'a guard that answers 401 ends a request before it is counted. Write two decorators, one with ' +
+    "the early keys and one with the late ones, or a field such as 'body:email' in place of a " +
+    "function. If all of them are to wait, write phase: 'interceptor'.",
+  KEY_NOT_FOUND:
+    'Requests by this transport have no such part, so that onMissingKey decides about each of them. ' +
+    "Write a key that they have, such as 'principal' or a function: ({ data }) => data.email for a " +
+    'message, (_request, context) => GqlExecutionContext.create(context).getArgs().email for a field.',
 } as const;
 
 /** What looks wrong, as a word. */

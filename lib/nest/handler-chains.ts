@@ -12,6 +12,7 @@ import type { ChainOptions, PlanLink, RefundCondition, RequestFunction } from '.
 import { linksOf, mayNeedInterceptor } from './chain-options.js';
 import { CHAINS_METADATA, SKIP_METADATA, SLOT_WATCH_METADATA } from './metadata.js';
 import type { MissingKeyPolicy } from './rate-limit-options.js';
+import { mixedKeysOf } from './mixed-keys.js';
 import { missingKeyPolicy } from './rate-limit-options.js';
 import { HeaderMemo } from './rate-limit-headers.js';
 import { routeId } from './route-id.js';
@@ -39,6 +40,8 @@ export interface ReadyChain {
   readonly routePrefix: string;
   readonly onMissingKey: MissingKeyPolicy | undefined;
   readonly refundOn: RefundCondition | undefined;
+  /** Its keys, where some of them only wait for the others. */
+  readonly mixedKeys: string | undefined;
 }
 
 /** The chains of one handler, by where they are enforced. */
@@ -160,6 +163,7 @@ export class HandlerChainsReader {
       routePrefix: scope === 'route' ? `route:${this.#routeId(controller, handler)}:` : '',
       onMissingKey,
       refundOn,
+      mixedKeys: mixedKeysOf(chain, this.resolvers),
     };
   }
 

@@ -3,11 +3,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import { PATH_METADATA } from '@nestjs/common/constants.js';
 import { ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../core/errors.js';
+import type { KeyResolver } from '../core/keys/key-resolver.js';
 import { PlanBook } from '../core/plan-book.js';
 import { PlanRegistry } from '../core/plan-registry.js';
 import { Observation } from '../observe/observation.js';
 import { classesIn, methodsOf } from './container-classes.js';
-import type { ReadyChain } from './handler-chains.js';
+import { Diagnostics } from './diagnostics.js';
+import type { HandlerChains, ReadyChain } from './handler-chains.js';
 import { HandlerChainsReader, locate } from './handler-chains.js';
 import { CONNECTION_METADATA } from './metadata.js';
 import { watchSlots } from './slots/slot-watch.js';
@@ -27,6 +29,7 @@ export class RateLimitExplorer implements OnModuleInit {
     private readonly chains: HandlerChainsReader,
     private readonly transports: Transports,
     private readonly observation: Observation,
+    private readonly diagnostics: Diagnostics,
     registry: PlanRegistry,
   ) {
     this.#plans = new PlanBook(registry);
@@ -83,6 +86,8 @@ export class RateLimitExplorer implements OnModuleInit {
     } catch (error) {
       throw error instanceof RateLimitError ? locate(error, controller, handler) : error;
     }
+    if (transport) this.#checkKeys(read, transport, handler);
+    this.#tellMixedKeys(read, handler);
     const isReached = transport?.add?.(controller, handler, read) ?? true;
     this.#count(handler, isReached ? transport : undefined);
   }
@@ -103,6 +108,28 @@ export class RateLimitExplorer implements OnModuleInit {
     }
   }
 
+  /** No guard comes before a connection, so that its keys do not wait. */
+  #tellMixedKeys({ guard, interceptor, name }: HandlerChains, handler: Function): void {
+    if (Reflect.hasMetadata(CONNECTION_METADATA, handler)) return;
+    for (const { mixedKeys } of [...guard, ...interceptor]) {
+      if (mixedKeys !== undefined) this.diagnostics.warn('LATE_KEY', `${name}, ${mixedKeys}`);
+    }
+  }
+
+  #checkKeys(
+    { guard, interceptor, name }: HandlerChains,
+    transport: Transport,
+    handler: Function,
+  ): void {
+    for (const { links = [] } of [...guard, ...interceptor]) {
+      for (const { resolver } of links) {
+        if (transport.mayFind(resolver, handler)) continue;
+        const place = `${name}, ${nameOf(resolver)} of a ${transport.handlerNameOf(handler)}`;
+        this.diagnostics.warn('KEY_NOT_FOUND', place);
+      }
+    }
+  }
+
   #count(handler: Function, transport: Transport | undefined): void {
     // In a hybrid application one method may be both.
     const names = [isRoute(handler) ? 'HTTP route' : undefined, transport?.handlerNameOf(handler)];
@@ -120,6 +147,11 @@ export class RateLimitExplorer implements OnModuleInit {
     );
     this.#logger.log(`Limits cover ${found.join(', ')}.`);
   }
+}
+
+function nameOf({ prefix, reads = [] }: KeyResolver): string {
+  if (prefix !== '') return `key "${prefix}"`;
+  return String(reads) === 'address' ? 'key "ip"' : `a key by ${reads.join(' and ')}`;
 }
 
 function isRoute(handler: Function): boolean {

@@ -7,12 +7,14 @@ import { resolveKey } from './key-resolver.js';
 export class FirstOfKeyResolver implements KeyResolver {
   readonly prefix = '';
   readonly phase: Phase;
-  readonly reads: readonly RequestPart[];
+  readonly reads: readonly RequestPart[] | undefined;
 
   constructor(private readonly resolvers: readonly KeyResolver[]) {
     const late = resolvers.some(({ phase }) => phase === 'interceptor');
     this.phase = late ? 'interceptor' : 'guard';
-    this.reads = resolvers.flatMap(({ reads }) => reads ?? []);
+    // One that does not tell, or that reads nothing, may always find something.
+    const parts = resolvers.map(({ reads = [] }) => reads);
+    this.reads = parts.some(({ length }) => length === 0) ? undefined : parts.flat();
   }
 
   resolve(request: RequestSource, context?: unknown): Awaitable<string | undefined> {

@@ -1,6 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { HttpException, Inject, Injectable } from '@nestjs/common';
-import type { RequestSource } from '../../core/keys/key-resolver.js';
+import type { KeyResolver, RequestSource } from '../../core/keys/key-resolver.js';
 import type { Lease } from '../../core/lease.js';
 import { PlanBook } from '../../core/plan-book.js';
 import { PlanRegistry } from '../../core/plan-registry.js';
@@ -20,6 +20,7 @@ import { SelectionBill } from './selection-bill.js';
 import type { Run, Till } from './till.js';
 import { payNow } from './till.js';
 import type { Transport } from './transport.js';
+import { readsOneOf } from './transport.js';
 
 /** An HTTP request, or what drivers put in its place when an operation comes by a WebSocket. */
 interface GraphqlRequest extends RequestSource {
@@ -45,6 +46,10 @@ const HANDLER_METADATA = [
   'graphql:resolve_property',
   'graphql:resolve_reference',
 ];
+
+/** What the HTTP request of an operation has; its body is the operation. */
+const REQUEST_PARTS = ['address', 'headers', 'user', 'query', 'param'] as const;
+const OPERATION_PART = /^body:(?:query|operationName|variables|extensions)\b/;
 
 /** A refusal as GraphQL tells errors: with `extensions`. */
 class GraphqlRefusal extends HttpException {
@@ -93,6 +98,10 @@ export class GraphqlTransport implements Transport {
 
   handlerNameOf(): string {
     return 'GraphQL field';
+  }
+
+  mayFind(resolver: KeyResolver): boolean {
+    return OPERATION_PART.test(resolver.prefix) || readsOneOf(REQUEST_PARTS, resolver);
   }
 
   /** An error with `extensions` is one to GraphQL, so that nothing has to be loaded. */

@@ -1,11 +1,13 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { Injectable, Logger } from '@nestjs/common';
 import type * as microservices from '@nestjs/microservices';
+import type { KeyResolver } from '../../core/keys/key-resolver.js';
 import { MissingKeyException } from '../missing-key.exception.js';
 import { missingPackage } from './missing-package.js';
 import type { Refusal } from './refusal.js';
 import { payloadOf } from './refusal.js';
 import type { MessageRequest, Transport } from './transport.js';
+import { readsOneOf } from './transport.js';
 
 /** As much of the context of a message as is used. */
 interface RpcContext {
@@ -17,6 +19,9 @@ interface RpcContext {
 
 /** The metadata of `@MessagePattern`, `@EventPattern` and `@GrpcMethod`. */
 const PATTERN = 'microservices:pattern';
+/** The metadata of the transport that a handler is for, and the one that knows addresses. */
+const TRANSPORT = 'microservices:transport';
+const TCP = 0;
 
 /** Messages of microservices, whatever carries them. */
 @Injectable()
@@ -30,6 +35,13 @@ export class RpcTransport implements Transport {
 
   handlerNameOf(): string {
     return 'microservice message';
+  }
+
+  /** Most handlers do not say by which transport their messages come. */
+  mayFind(resolver: KeyResolver, handler: Function): boolean {
+    const transport: unknown = Reflect.getMetadata(TRANSPORT, handler);
+    const hasAddress = transport === undefined || transport === TCP;
+    return readsOneOf(hasAddress ? ['address', 'user'] : ['user'], resolver);
   }
 
   async prepare(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
-import type { RequestSource } from '../../core/keys/key-resolver.js';
+import type { KeyResolver, RequestPart, RequestSource } from '../../core/keys/key-resolver.js';
 import type { Lease } from '../../core/lease.js';
 import type { HandlerChains } from '../handler-chains.js';
 import type { Refusal } from './refusal.js';
@@ -14,6 +14,8 @@ export interface Transport {
   handles(controller: Type, handler: Function): boolean;
   /** What the start-up log calls such a handler: "GraphQL field", for one. */
   handlerNameOf(handler: Function): string;
+  /** Whether requests for a handler may have what a resolver reads. */
+  mayFind(resolver: KeyResolver, handler: Function): boolean;
   /** Loads what a refusal needs. Throws when that is not installed. */
   prepare(): Promise<void>;
   /** What key resolvers and functions of the request are given. */
@@ -34,4 +36,9 @@ export interface Transport {
 export interface MessageRequest extends RequestSource {
   /** What was sent. Only functions of your own look at it. */
   readonly data: unknown;
+}
+
+/** Whether a resolver reads one of these parts, or does not tell what it reads. */
+export function readsOneOf(parts: readonly RequestPart[], { reads = [] }: KeyResolver): boolean {
+  return reads.length === 0 || reads.some((part) => parts.includes(part));
 }

@@ -1,6 +1,7 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import type * as websockets from '@nestjs/websockets';
+import type { KeyResolver } from '../../core/keys/key-resolver.js';
 import { CONNECTION_METADATA } from '../metadata.js';
 import { missingPackage } from './missing-package.js';
 import type { Refusal } from './refusal.js';
@@ -8,6 +9,7 @@ import { payloadOf } from './refusal.js';
 import type { SocketClient } from './socket-client.js';
 import { sourceOf } from './socket-client.js';
 import type { MessageRequest, Transport } from './transport.js';
+import { readsOneOf } from './transport.js';
 import { UpgradeHeaders } from './upgrade-headers.js';
 
 /** The metadata of `@SubscribeMessage`. */
@@ -27,6 +29,10 @@ export class WsTransport implements Transport {
   handlerNameOf(handler: Function): string {
     const isConnection = Reflect.hasMetadata(CONNECTION_METADATA, handler);
     return isConnection ? 'WebSocket gateway' : 'WebSocket message';
+  }
+
+  mayFind(resolver: KeyResolver): boolean {
+    return readsOneOf(['address', 'headers', 'user'], resolver);
   }
 
   async prepare(): Promise<void> {
