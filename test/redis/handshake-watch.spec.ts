@@ -69,11 +69,11 @@ describe('the watch over a handshake', () => {
   afterEach(() => void jest.useRealTimers());
 
   /** A client that does nothing by itself. */
-  function watched(until?: 'ready' | 'end') {
+  function watched(until?: 'ready' | 'end', status = 'wait') {
     const dropped: unknown[] = [];
     const stream = Object.assign(new EventEmitter(), { destroy: () => dropped.push('destroyed') });
     const client = Object.assign(new EventEmitter(), {
-      ...{ options: {}, status: 'wait', stream },
+      ...{ options: {}, status, stream },
       disconnect: (reconnect: boolean) => dropped.push({ reconnect }),
     });
     watchHandshake(client as unknown as Redis, until);
@@ -88,6 +88,12 @@ describe('the watch over a handshake', () => {
     expect(dropped).toEqual([]);
     await pass(10);
     expect(dropped).toEqual([{ reconnect: true }, 'destroyed']);
+  });
+
+  it('sees also what was connecting before', async () => {
+    const { dropped, pass } = watched('ready', 'connecting');
+    await pass(610);
+    expect(dropped).toHaveLength(2);
   });
 
   it('begins anew with all that is heard', async () => {
