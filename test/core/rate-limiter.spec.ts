@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { Awaitable } from '../../lib/core/awaitable.js';
 import { LeaseRequiredError } from '../../lib/core/errors.js';
 import { InMemoryPlanRegistry } from '../../lib/core/in-memory-plan-registry.js';
@@ -160,6 +160,16 @@ describe('allow', () => {
       limits: [{ plan: '5/10s', quota: 5, windowMs: 10_000 }],
     });
     expect(await limiter.allow('user', '6/10s')).toMatchObject({ allowed: true });
+  });
+
+  it('does not ask the store when nothing limits', async () => {
+    const { limiter, store } = createLimiter();
+    const decide = jest.spyOn(store, 'decide');
+    for (const plans of ['open', ['open', 'openWindow'], []])
+      expect(await limiter.allow('user', plans)).toMatchObject({ reason: 'UNLIMITED' });
+    expect(decide).not.toHaveBeenCalled();
+    await limiter.allow('user', ['open', 'gold']);
+    expect(decide).toHaveBeenCalledTimes(1);
   });
 
   it('allows everything by an empty chain', async () => {

@@ -383,6 +383,19 @@ describe('the memory of a memory store', () => {
     expect(take(slow('a'))).toMatchObject({ allowed: true });
   });
 
+  it('remembers a bucket once, whatever its gate does to it', () => {
+    const { store, take } = createStore();
+    const gate = { key: 'a', probeUs: 1 };
+    const change = { gate, bucket: slow('a'), memoryUs: 60_000_000 };
+    const inquiry = { mode: 'reserve', maxWaitUs: Infinity, leaseId: '' } as const;
+    for (let i = 0; i < 3; i++) store.decide({ ...inquiry, limits: [slow('a', 10)] });
+    store.changeGate({ ...change, kind: 'replan', wastedUs: 0, always: true });
+    expect(store.size).toBe(1);
+    store.reset([slow('a')]);
+    expect(store.size).toBe(0);
+    expect(take(slow('a', 10)).allowed).toBe(true);
+  });
+
   it('starts no timer', () => {
     const before = process.getActiveResourcesInfo().sort();
     const { clock, take, store } = createStore(5);

@@ -124,7 +124,12 @@ it('subtracts', () => expect(left(5)).toBe(3));
 it('stays at zero', () => expect(left(-1)).toBe(0));
 `;
 
-  function project(): string {
+  const MUTANT = {
+    ...{ room: 'core', path: 'lib/core/left.ts', line: 1, column: 1 },
+    ...{ kind: '', was: '', now: '', text: SUM },
+  };
+
+  function project(more: Record<string, string> = {}): string {
     const root = mkdtempSync(join(tmpdir(), 'floodgate-mutants-spec-'));
     folders.push(root);
     const own = [
@@ -143,6 +148,7 @@ it('stays at zero', () => expect(left(-1)).toBe(0));
       'test/core/left.spec.ts': SPEC,
       'test/core/other.spec.ts': "import './nothing.js';",
       'test/core/nothing.ts': 'export {};\n',
+      ...more,
       ...Object.fromEntries(own.map((path) => [path, readFileSync(path, 'utf8')])),
     };
     for (const [path, text] of Object.entries(files)) {
@@ -179,19 +185,41 @@ it('stays at zero', () => expect(left(-1)).toBe(0));
     expect(specsOf('test/core/nothing.ts', 'core')).toEqual(['test/core/other.spec.ts']);
   });
 
+  it('believes a spec that talks to servers when it fails twice', async () => {
+    const root = project({
+      'test/core/steady.spec.ts': SPEC,
+      'test/core/shaky.spec.ts': `import 'node:child_process';
+        import { existsSync, writeFileSync } from 'node:fs';
+        import { expect, it } from '@jest/globals';
+        import '../../lib/core/left.js';
+        it('passes at the second try', () => {
+          const isSecond = existsSync('tried');
+          writeFileSync('tried', '');
+          expect(isSecond).toBe(true);
+        });`,
+    });
+    const workers = createWorkers(root, 1);
+    const specs = ['test/core/shaky.spec.ts', 'test/core/steady.spec.ts'];
+    const normalMs = new Map(specs.map((spec) => [spec, 1_000]));
+    const now = '+ spent';
+    const mutant = { ...MUTANT, now, text: SUM.replace('- spent', now) };
+    try {
+      await workers.tryAll([{ mutant, specs }], normalMs, ({ noticed }) => {
+        expect(noticed).toEqual({ by: 'test/core/steady.spec.ts', test: 'subtracts' });
+      });
+    } finally {
+      workers.close();
+    }
+    expect.assertions(1);
+  });
+
   it('notices a mutant, or does not, or ends it, and leaves the working tree alone', async () => {
     const root = project();
     const workers = createWorkers(root, 1);
     const specs = ['test/core/left.spec.ts'];
     const noticedBy: Record<string, string | undefined> = {};
     const mutant = (was: string, now: string) => ({
-      room: 'core',
-      path: 'lib/core/left.ts',
-      line: 1,
-      column: 1,
-      kind: '',
-      was,
-      now,
+      ...{ ...MUTANT, was, now },
       text: SUM.replace(was, now),
     });
     try {

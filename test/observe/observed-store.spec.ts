@@ -66,6 +66,7 @@ describe('a store that is observed', () => {
     await take({ plan: gold, key: 'ada-lovelace', cost: 2 });
     await take({ plan: gold, key: 'ada-lovelace', cost: 1 });
     await take({ plan: gold, key: 'ada-lovelace', cost: 1 }, 'peek');
+    expect(Object.keys(heard[0]!)).not.toContain('failure');
     expect(heard).toEqual([
       {
         ...{ allowed: true, reason: 'ALLOWED', mode: 'take', waitMs: 0, fromDenyCache: false },

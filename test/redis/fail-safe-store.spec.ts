@@ -105,6 +105,17 @@ describe('a store that may fail', () => {
     expect([await decide(), heard[1]]).toEqual(['shared', 'up']);
   });
 
+  it('resets limits, or says that it could not', async () => {
+    const limits = [{ plan: definePlan('daily', '2/day'), key: 'ada', cost: 2 }];
+    const inquiry: Inquiry = { limits, mode: 'take', maxWaitUs: 0, leaseId: '' };
+    await store.decide(inquiry);
+    await store.reset(limits);
+    expect(await store.decide(inquiry)).toMatchObject({ allowed: true });
+    obstacle = 'not connected';
+    await expect(store.reset(limits)).rejects.toThrow('The limits were not reset');
+    await expect(store.reset([])).resolves.toBeUndefined();
+  });
+
   it('goes on asking whatever is wrong with a key', async () => {
     for (let i = 0; i < 5; i++) await decide(new Error('WRONGTYPE Operation against a key'));
     expect([asked, heard]).toEqual([5, Array(5).fill('unreadable: gold')]);

@@ -1,7 +1,10 @@
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { EventEmitter } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { connect, waitForReady } from '../../lib/redis/connect.js';
+import { watchHandshake } from '../../lib/redis/handshake-watch.js';
 import { serversOf } from '../../lib/redis/servers-of.js';
 import { sharedRedis, until } from '../support/redis-servers.js';
 
@@ -58,5 +61,73 @@ describe('a connection that is being made', () => {
     }
     expect(servers.client.status).toBe('ready');
     servers.close();
+  });
+});
+
+describe('the watch over a handshake', () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  /** A client that does nothing by itself. */
+  function watched(until?: 'ready' | 'end', status = 'wait') {
+    const dropped: unknown[] = [];
+    const stream = Object.assign(new EventEmitter(), { destroy: () => dropped.push('destroyed') });
+    const client = Object.assign(new EventEmitter(), {
+      ...{ options: {}, status, stream },
+      disconnect: (reconnect: boolean) => dropped.push({ reconnect }),
+    });
+    watchHandshake(client as unknown as Redis, until);
+    const pass = (milliseconds: number) => jest.advanceTimersByTimeAsync(milliseconds);
+    return { client, stream, dropped, pass };
+  }
+
+  it('drops what is silent for 600 ms, to be connected again', async () => {
+    const { client, dropped, pass } = watched();
+    client.emit('connecting');
+    await pass(599);
+    expect(dropped).toEqual([]);
+    await pass(10);
+    expect(dropped).toEqual([{ reconnect: true }, 'destroyed']);
+  });
+
+  it('sees also what was connecting before', async () => {
+    const { dropped, pass } = watched('ready', 'connecting');
+    await pass(610);
+    expect(dropped).toHaveLength(2);
+  });
+
+  it('begins anew with all that is heard', async () => {
+    const { client, stream, dropped, pass } = watched();
+    client.emit('connecting');
+    await pass(500);
+    client.emit('connect');
+    for (let i = 0; i < 5; i++) {
+      await pass(500);
+      stream.emit('data');
+    }
+    expect(dropped).toEqual([]);
+    await pass(610);
+    expect(dropped).toHaveLength(2);
+  });
+
+  it.each([
+    ['ready', 0],
+    ['end', 2],
+  ] as const)('until %s, a silence later counts %d', async (until, expected) => {
+    const { client, dropped, pass } = watched(until);
+    client.emit('connecting');
+    client.emit('connect');
+    client.emit('ready');
+    await pass(2_000);
+    expect(dropped).toHaveLength(expected);
+  });
+
+  it.each(['close', 'end'])('is over with %s', async (event) => {
+    const { client, dropped, pass } = watched('end');
+    client.emit('connecting');
+    client.emit(event);
+    await pass(2_000);
+    expect(dropped).toEqual([]);
+    expect(jest.getTimerCount()).toBe(0);
   });
 });

@@ -14,19 +14,18 @@ describe('slots that are moving', () => {
   let moving: MovingSlots;
   /** How many limits each question was about. */
   let asked: number[];
-  let refusals: number;
+  let refusals: Error[];
   let store: MovingSlotStore;
 
   beforeEach(() => {
-    [nowMs, asked, refusals] = [0, [], 0];
+    [nowMs, asked, refusals] = [0, [], []];
     moving = new MovingSlots(() => nowMs);
     const inner = new MemoryStore(new FakeClock());
     const answer = inner.decide.bind(inner);
     inner.decide = (inquiry) => {
       asked.push(inquiry.limits.length);
-      if (refusals-- > 0)
-        throw new Error('TRYAGAIN Multiple keys request during rehashing of slot');
-      return answer(inquiry);
+      const refusal = refusals.shift();
+      return refusal ? (Promise.reject(refusal) as never) : answer(inquiry);
     };
     const places = {
       slotOf: ({ key }: { key: string }) => Number(key),
@@ -51,6 +50,15 @@ describe('slots that are moving', () => {
     expect([await ask(1), await ask(2)]).toEqual([[1, 1], [2]]);
     nowMs = 1_000;
     expect(await ask(1)).toEqual([2]);
+  });
+
+  it('are found out by their refusal, and no other error is taken for one', async () => {
+    refusals = [new Error('TRYAGAIN Multiple keys request during rehashing of slot')];
+    expect(await ask(1)).toEqual([2, 1, 1]);
+    expect(await ask(1)).toEqual([1, 1]);
+    refusals = [new Error('LOADING Redis is loading the dataset in memory')];
+    await expect(ask(2)).rejects.toThrow('LOADING');
+    expect([asked, moving.has(2)]).toEqual([[2], false]);
   });
 
   it('do not share a message for two seconds, and are then forgotten', () => {

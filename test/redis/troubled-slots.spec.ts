@@ -31,6 +31,22 @@ describe('slots that no server answers for', () => {
     expect(told).toHaveLength(2);
   });
 
+  it('are counted anew when there is trouble again', () => {
+    slots.fail(1, 'refused');
+    slots.fail(1, 'refused');
+    slots.succeed(1);
+    nowMs += 1_000;
+    slots.fail(2, 'lost');
+    nowMs += 50;
+    slots.succeed(2);
+    expect(told).toEqual([
+      ['down', 'some slots', 'refused'],
+      ['up', 'some slots', 0, 2],
+      ['down', 'some slots', 'lost'],
+      ['up', 'some slots', 50, 1],
+    ]);
+  });
+
   it('are not waited for when nobody asks for them any more', () => {
     slots.fail(1, 'refused');
     nowMs += 10_000;
