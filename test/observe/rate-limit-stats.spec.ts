@@ -16,13 +16,14 @@ describe('the stats of an application', () => {
   it('tell how many slots of each plan and rule are held, and all plans, used or not', () => {
     const observation = new Observation({ nowMs: () => 0, timeMs: () => 0, random: () => 0 });
     const held = [own, own, own, ruled('busy'), ruled('busy')];
+    for (const plan of [PLAN, IDLE]) observation.tally.policies.declare(plan);
     observation.noteCooldown('quiet', 'quiet.example.com', 1);
     const stats = new RateLimitStats({
       observation,
       store: { kind: 'memory', onStoreFailure: 'open', keys: () => 3, evictions: () => 4 },
-      plans: () => [PLAN, IDLE],
       held: () => held,
       rules: () => [],
+      ruleOf: () => undefined,
     });
     const { plans, outbound, store } = stats.snapshot();
     const leasesOf = (all: readonly { policy: string; leasesHeld: number }[]) =>

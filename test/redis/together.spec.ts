@@ -110,6 +110,12 @@ describe('chains that are decided in the same turn', () => {
   }, 60_000);
 });
 
+/** Messages that were carried out: one whose script the server does not know yet is sent twice. */
+async function answeredBy(spy: { mock: { results: { value: unknown }[] } }): Promise<number> {
+  const answers = await Promise.allSettled(spy.mock.results.map(({ value }) => value));
+  return answers.filter(({ status }) => status === 'fulfilled').length;
+}
+
 describe('many leases', () => {
   const slots = definePlan('many', { maxConcurrent: 1_000, leaseMs: 60_000 });
   const leases = Array.from({ length: 200 }, (_, i) => ({
@@ -132,7 +138,7 @@ describe('many leases', () => {
     const released = await Promise.all(
       leases.map((lease) => store.giveBack({ kind: 'release', ...lease })),
     );
-    expect(evalsha).toHaveBeenCalledTimes(Math.ceil(leases.length / 32));
+    expect(await answeredBy(evalsha)).toBe(Math.ceil(leases.length / 32));
     expect(released).toEqual(leases.map((_, i) => i !== 7));
     expect(await client.exists(set)).toBe(0);
   });
@@ -142,7 +148,7 @@ describe('many leases', () => {
     await client.zrem(set, 'lease-3', 'lease-150');
     const evalsha = jest.spyOn(client, 'evalsha');
     const alive = await store.renew(leases);
-    expect(evalsha).toHaveBeenCalledTimes(Math.ceil(leases.length / 64));
+    expect(await answeredBy(evalsha)).toBe(Math.ceil(leases.length / 64));
     expect(alive).toEqual(leases.map((_, i) => i !== 3 && i !== 150));
   });
 });
