@@ -10,14 +10,20 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { parseText } from '../support/sources.mjs';
 import { createCompiler } from './compiler.mjs';
 import { mutantsOf, sampleMutants } from './mutants.mjs';
 import { applyMutation, mutationsOf } from './mutations.mjs';
 import { shuffled } from './random.mjs';
 import { relatedSpecs } from './related.mjs';
+import type { Result } from './workers.mjs';
 import { createWorkers } from './workers.mjs';
+
+jest.setTimeout(120_000);
+
+/** Longer than any machine takes for a small spec. */
+const PATIENT_MS = 60_000;
 
 /** What becomes of a text, by kind of mutation. */
 function broken(text: string): string[] {
@@ -204,9 +210,9 @@ it('stays at zero', () => expect(left(-1)).toBe(0));
     const now = '+ spent';
     const mutant = { ...MUTANT, now, text: SUM.replace('- spent', now) };
     try {
-      await workers.tryAll([{ mutant, specs }], normalMs, ({ noticed }) => {
+      const note = ({ noticed }: Result) =>
         expect(noticed).toEqual({ by: 'test/core/steady.spec.ts', test: 'subtracts' });
-      });
+      await workers.tryAll([{ mutant, specs }], normalMs, note, PATIENT_MS);
     } finally {
       workers.close();
     }
@@ -225,20 +231,15 @@ it('stays at zero', () => expect(left(-1)).toBe(0));
     try {
       const normalMs = await workers.baseline(specs);
       expect([...normalMs.keys()]).toEqual(specs);
-      const tasks = [
-        { mutant: mutant('- spent', '+ spent'), specs },
-        { mutant: mutant('unseen = true', 'unseen = false'), specs },
-        { mutant: mutant('return 0', 'for (;;) {}'), specs },
-      ];
-      await workers.tryAll(
-        tasks,
-        normalMs,
-        ({ mutant: { now }, noticed }) => {
-          noticedBy[now] = noticed && `${noticed.by}: ${noticed.test}`;
-          expect(readFileSync(join(root, 'lib/core/left.ts'), 'utf8')).toBe(SUM);
-        },
-        1_500,
-      );
+      const note = ({ mutant: { now }, noticed }: Result) => {
+        noticedBy[now] = noticed && `${noticed.by}: ${noticed.test}`;
+        expect(readFileSync(join(root, 'lib/core/left.ts'), 'utf8')).toBe(SUM);
+      };
+      const ending = [mutant('- spent', '+ spent'), mutant('unseen = true', 'unseen = false')];
+      const tasks = ending.map((one) => ({ mutant: one, specs }));
+      await workers.tryAll(tasks, normalMs, note, PATIENT_MS);
+      const endless = { mutant: mutant('return 0', 'for (;;) {}'), specs };
+      await workers.tryAll([endless], normalMs, note, 2_000);
     } finally {
       workers.close();
     }

@@ -17,13 +17,18 @@ import { join } from 'node:path';
 /** What was unpacked there is read only, and too much to unpack again. */
 const SHARED_CACHES = ['redis-server'];
 
+/** Beside the copy, for what specs leave behind that are ended. */
+export const TEMPORARY = 'tmp';
+
 /**
  * Copies what Git has and would add, as it is on the disk, and links to the installed packages.
  *
  * @param {string} root
  */
 export function copyTree(root) {
-  const folder = mkdtempSync(join(tmpdir(), 'floodgate-mutants-'));
+  const home = mkdtempSync(join(tmpdir(), 'floodgate-mutants-'));
+  const folder = join(home, 'tree');
+  mkdirSync(join(home, TEMPORARY));
   const listed = execFileSync(
     'git',
     ['ls-files', '-z', '--cached', '--others', '--exclude-standard'],
@@ -43,7 +48,7 @@ export function copyTree(root) {
      * @param {string} text
      */
     write: (path, text) => writeFileSync(join(folder, path), text),
-    remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }),
+    remove: () => rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }),
   };
 }
 

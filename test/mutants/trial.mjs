@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { clearTimeout, setTimeout } from 'node:timers';
+import { TEMPORARY } from './tree.mjs';
 
 /** @typedef {{ by: string, test: string } | undefined} Noticed */
 /** @typedef {{ noticed: Noticed, durations: Map<string, number>, failed: string[] }} Verdict */
@@ -49,9 +50,10 @@ function run(folder, specs, timeoutMs, bail) {
   const flags = ['--config', CONFIG, '--runInBand', '--forceExit', ...(bail ? ['--bail'] : [])];
   const args = [...NODE_FLAGS, JEST, ...flags, '--runTestsByPath', ...specs];
   const told = { MUTANT_SPECS: JSON.stringify(specs), MUTANT_REPORT: join(folder, REPORT) };
+  const temporary = { TMPDIR: join(folder, '..', TEMPORARY) };
   const child = spawn(process.execPath, args, {
     cwd: folder,
-    env: { ...process.env, ...told },
+    env: { ...process.env, ...told, ...temporary },
     stdio: 'ignore',
     detached: true,
   });
