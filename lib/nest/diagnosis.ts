@@ -35,6 +35,10 @@ export const DIAGNOSES = {
     'Requests by this transport have no such part, so that onMissingKey decides about each of them. ' +
     "Write a key that they have, such as 'principal' or a function: ({ data }) => data.email for a " +
     'message, (_request, context) => GqlExecutionContext.create(context).getArgs().email for a field.',
+  LIMIT_LOST:
+    '@RateLimit limits nothing there. It belongs on a route, a message, a field or handleConnection of a ' +
+    'gateway, above decorators that replace the method, and again on a method that overrides one; ' +
+    'write @SkipRateLimit() there if no limit is meant.',
 } as const;
 
 /** What looks wrong, as a word. */

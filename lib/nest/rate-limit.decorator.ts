@@ -1,6 +1,7 @@
 import { UseGuards, UseInterceptors } from '@nestjs/common';
 import type { ChainOptions, PlanLinks } from './chain-options.js';
 import { mayNeedInterceptor } from './chain-options.js';
+import { rememberLimited } from './lost-limits.js';
 import { CHAINS_METADATA } from './metadata.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
@@ -29,6 +30,7 @@ export function RateLimit(
       // A compiler does this afterwards; code that calls the decorator by hand may not.
       Object.defineProperty(target, property, descriptor);
     }
+    if (descriptor) rememberLimited(target, property!);
     const holder = (descriptor ? descriptor.value : target) as object;
     const below = (Reflect.getOwnMetadata(CHAINS_METADATA, holder) ?? []) as ChainOptions[];
     // Decorators run from the bottom up; the list reads from the top down.

@@ -11,6 +11,7 @@ import { classesIn, methodsOf } from './container-classes.js';
 import { Diagnostics } from './diagnostics.js';
 import type { HandlerChains, ReadyChain } from './handler-chains.js';
 import { HandlerChainsReader, locate } from './handler-chains.js';
+import { lostLimitsOf } from './lost-limits.js';
 import { CONNECTION_METADATA } from './metadata.js';
 import { watchSlots } from './slots/slot-watch.js';
 import type { Transport } from './transports/transport.js';
@@ -40,6 +41,7 @@ export class RateLimitExplorer implements OnModuleInit {
       for (const handler of methodsOf(controller).values()) {
         await this.#check(controller, handler);
       }
+      for (const place of lostLimitsOf(controller)) this.diagnostics.warn('LIMIT_LOST', place);
     }
     this.#report();
   }

@@ -7,7 +7,7 @@ import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
 import { EventPattern, GrpcMethod, MessagePattern, Transport } from '@nestjs/microservices';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import type { ChainOptions, RateLimitOptions } from '../../lib/index.js';
-import { RateLimit, RateLimitModule } from '../../lib/index.js';
+import { RateLimit, RateLimitModule, SkipRateLimit } from '../../lib/index.js';
 import { DIAGNOSES } from '../../lib/nest/diagnosis.js';
 import { bootApp, closeApps } from '../support/http-app.js';
 
@@ -233,5 +233,147 @@ describe('the warning KEY_NOT_FOUND', () => {
     }
     expect(await warningsOf({ controllers: [CatsController] })).toEqual([]);
     expect(await warningsOf({ providers: [ChatGateway] }, { diagnostics: false })).toEqual([]);
+  });
+});
+
+describe('the warning LIMIT_LOST', () => {
+  const limit = RateLimit('1/hour');
+  const line = (place: string) => `LIMIT_LOST: ${place}. ${DIAGNOSES.LIMIT_LOST}${END}`;
+
+  /** Forgets the metadata of the method that it replaces. */
+  const logged: MethodDecorator = (_target, _name, descriptor) => {
+    const method = descriptor.value as unknown as () => unknown;
+    descriptor.value = function (this: unknown): unknown {
+      return method.call(this);
+    } as never;
+  };
+
+  /** Takes the metadata along. */
+  const traced: MethodDecorator = (target, name, descriptor) => {
+    const method = descriptor.value as unknown as Function;
+    logged(target, name, descriptor);
+    for (const key of Reflect.getMetadataKeys(method)) {
+      const value: unknown = Reflect.getMetadata(key, method);
+      Reflect.defineMetadata(key, value, descriptor.value as object);
+    }
+  };
+
+  it('tells of a method that a decorator has replaced', async () => {
+    @Controller()
+    class CatsController {
+      @Get('lost')
+      @logged
+      @limit
+      lost(): void {}
+
+      @Get('kept')
+      @traced
+      @limit
+      kept(): void {}
+
+      @Get('above')
+      @limit
+      @logged
+      above(): void {}
+    }
+    expect(await warningsOf({ controllers: [CatsController] })).toEqual([
+      line('CatsController.lost, replaced by a decorator above @RateLimit'),
+    ]);
+  });
+
+  it('tells of a method that a subclass overrides', async () => {
+    class Base {
+      @Get('one')
+      @limit
+      one(): void {}
+
+      @Get('two')
+      @limit
+      two(): void {}
+
+      @Get('three')
+      @limit
+      three(): void {}
+
+      @Get('four')
+      @limit
+      four(): void {}
+    }
+    class Middle extends Base {
+      @Get('one')
+      override one(): void {}
+    }
+    @Controller()
+    class CatsController extends Middle {
+      @Get('two')
+      @SkipRateLimit()
+      override two(): void {}
+
+      @Get('three')
+      @limit
+      override three(): void {}
+    }
+    @Controller('limited')
+    @limit
+    class LimitedController extends Middle {}
+    @Controller('silent')
+    class SilentController extends Base {
+      // Nest does not call it for anybody.
+      override one(): void {}
+    }
+    const controllers = [CatsController, LimitedController, SilentController];
+    expect(await warningsOf({ controllers })).toEqual([
+      line('CatsController.one, overrides the limited method of Base'),
+    ]);
+  });
+
+  it('tells of what is no handler', async () => {
+    class CatsService {
+      @limit
+      find(): void {}
+    }
+    @limit
+    class DogsService {
+      find(): void {}
+    }
+    class NoGateway {
+      @limit
+      handleConnection(): void {}
+    }
+    @WebSocketGateway()
+    class ChatGateway {
+      @limit
+      handleConnection(): void {}
+
+      @limit
+      @SubscribeMessage('chat')
+      chat(): void {}
+    }
+    @limit
+    abstract class Base {}
+    class BirdsService extends Base {}
+    const providers = [CatsService, DogsService, NoGateway, ChatGateway, BirdsService];
+    expect(await warningsOf({ providers })).toEqual([
+      line('CatsService.find, not a handler'),
+      line('DogsService, without handlers'),
+      line('NoGateway.handleConnection, not a handler'),
+    ]);
+  });
+
+  it('says nothing of classes that the application does not use, and is silenced', async () => {
+    class UnusedService {
+      @limit
+      find(): void {}
+    }
+    expect(await warningsOf({})).toEqual([]);
+    expect(await warningsOf({ providers: [UnusedService] }, { diagnostics: false })).toEqual([]);
+  });
+
+  it('says what to write instead', () => {
+    expect(DIAGNOSES.LIMIT_LOST).toBe(
+      '@RateLimit limits nothing there. It belongs on a route, a message, a field or handleConnection of a ' +
+        'gateway, above decorators that replace the method, and again on a method that overrides one; ' +
+        'write @SkipRateLimit() there if no limit is meant.',
+    );
   });
 });

@@ -16,7 +16,7 @@ interface Gateway {
 
 const LIMITER = Symbol('nestjs-floodgate:connection-limiter');
 /** The metadata of `@WebSocketGateway`. */
-const GATEWAY = 'websockets:is_gateway';
+export const GATEWAY_METADATA = 'websockets:is_gateway';
 
 /** The hook of gateways that Nest calls for each client that connects. */
 export const CONNECTION_HOOK = 'handleConnection';
@@ -33,7 +33,7 @@ export function limitGateway(prototype: object, handleConnection: Function): Fun
   const limited: ConnectionHook = async function (...args) {
     const goOn = (): unknown => handleConnection.apply(this, args);
     const limiter = this[LIMITER];
-    if (!limiter || !Reflect.hasMetadata(GATEWAY, this.constructor)) return goOn();
+    if (!limiter || !Reflect.hasMetadata(GATEWAY_METADATA, this.constructor)) return goOn();
     const connection = new GatewayConnection();
     connections.set(args[0] as object, connection);
     const admitted = await limiter.admit(connection, new ConnectionContext(this, limited, args));
