@@ -1,0 +1,7 @@
+--[[
+  Step: refills a bucket that held `tokens` at `since`. Gives `level`, its tokens now: `a` tokens come back
+  every `b` microseconds, up to `full`. Counterpart: TokenBucket.#tokensAt in lib/core/token-bucket.ts.
+]]
+local level = tokens
+if now > since then level = tokens + (now - since) * a / b end
+if level > full then level = full end

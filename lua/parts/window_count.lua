@@ -1,0 +1,82 @@
+--[[
+  Sliding windows in chains. Gives the same as bucket_count.lua: as_window, read_window, charge_window,
+  answer_window, write_window and `charged_windows`. Counterpart: lib/core/sliding-window.ts.
+]]
+-- @part window_at
+-- @part window_due
+
+local charged_windows = {}
+
+local function as_window(key, fields, x, p)
+  -- @part window_fields
+  if not since then
+    return of[p] and { of = of[p], key = key, is_new = true, since = now, cur = 0, prev = 0 } or as_bucket(key)
+  end
+  local window = { of = of[p], key = key, is_kept = x == window_x[p], since = since, cur = cur, prev = prev, x = x }
+  if x ~= window_x[p] and is_of_window(x) then
+    window.of = unpack('<d', x, 2)
+    if #x > 17 then window.span = unpack('<d', x, 18) end
+    if #x == 65 then window.other, window.is_apart = unpack_other(x, 26), true end
+  end
+  return window
+end
+
+-- Now is the same for all chains: what one found of a window is good for the next of the same plan.
+local function see_window(p, window)
+  local since = window.since
+  window.is_ahead = since - now > CLOCK_STEP
+  if window.is_ahead then since = now end
+  local start, current, previous = window_at(of[p], since, window.cur, window.prev, now)
+  local rest = fading(of[p], start, previous, now)
+  window.seen_by, window.start, window.current, window.previous = p, start, current, previous
+  window.rest, window.rest_up = rest, ceil(rest - EPSILON)
+end
+
+local function read_window(p, window, need)
+  if window.seen_by ~= p then see_window(p, window) end
+  local current = window.current
+  if window.rest <= quota[p] - need - current + EPSILON then return 0 end
+  if need > quota[p] then return NEVER end
+  return window_due(p, window.start, current, window.previous, need) - now
+end
+
+-- Writes anew what `x` says of a window. Returns when the key expires.
+local function see_definitions(p, window, expires)
+  local lasts, other = math.max(window.span or 0, of[p]), window.other
+  window.x, window.span, window.is_kept = window_x[p], lasts, nil
+  if other or lasts > of[p] then window.x = window.x .. pack('<d', lasts) end
+  return math.max(expires, now + lasts, other and other.lasts or 0)
+end
+
+local function charge_window(p, window, need)
+  local current = window.current + need
+  window.current, window.cur = current, current
+  if window.charged_by == p then return end
+  if not window.charged_by then charged_windows[#charged_windows + 1] = window end
+  local start, expires = window.start, window.start + 2 * of[p]
+  if window.since ~= start then window.is_kept = nil end
+  window.charged_by, window.since, window.prev = p, start, window.previous
+  if window.is_new then window.is_new = false end
+  if window.x ~= window_x[p] or window.is_apart then expires = see_definitions(p, window, expires) end
+  window.expires = expires
+end
+
+local function answer_window(p, window)
+  local length, current = of[p], window.current
+  local left = quota[p] - current - window.rest_up
+  local reset = current > 0 and window.start + 2 * length - now
+    or window.previous > 0 and window.start + length - now or 0
+  return left > 0 and left or 0, reset
+end
+
+local function write_window(window)
+  local key, current = window.key, text(window.cur)
+  if window.is_kept then
+    call('HSET', key, 'c', current)
+  else
+    local x = window.x
+    if window.other then x = x .. pack_other(window.other) end
+    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA, 'x', x)
+  end
+  expire_at(key, window.expires)
+end
