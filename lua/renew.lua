@@ -9,14 +9,10 @@
 
   Returns that number, and for each slot 1 if it was still held, else 0.
 ]]
-local call, pcall = redis.call, redis.pcall
+local call, pcall, ceil = redis.call, redis.pcall, math.ceil
 
-local now, keep_ms = tonumber(ARGV[1]), 600000
-if not now then
-  keep_ms = 1
-  local time = call('TIME')
-  now = time[1] * 1000000 + time[2]
-end
+-- @part clock
+-- @part keep_leases
 
 local out = { tonumber(ARGV[#ARGV]) }
 for i = 1, #KEYS do
@@ -24,9 +20,8 @@ for i = 1, #KEYS do
   local ends = pcall('ZSCORE', key, lease_id)
   out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
-    call('ZADD', key, now + length, lease_id)
-    local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
-    call('PEXPIRE', key, math.ceil((tonumber(last[2]) - now) / 1000) + keep_ms)
+    call('ZADD', key, text(now + length), lease_id)
+    keep_leases(key)
     out[i + 1] = 1
   end
 end

@@ -197,7 +197,6 @@ local function window_at(length, since, cur, prev, at)
   if elapsed < 2 * length then return since + length, 0, cur end
   return at, 0, 0
 end
-
 local function fading(length, since, prev, at)
   local elapsed = at - since
   if elapsed < 0 then elapsed = 0 end
@@ -838,28 +837,55 @@ local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.u
 local max, min = math.max, math.min
 
 local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
-local SCHEMA = '1'
--- Tokens that a bucket may seem to owe although nobody waits.
-local ROUNDING = 1e-6
--- Whatever is owed by somebody is more than this.
-local LESS_THAN_A_TOKEN = 0.5
--- A refund counts in the same sum as those before it for this part of a refill.
-local PARTS_OF_REFILL = 8
 
-local now = tonumber(ARGV[1])
+-- Stored values of another schema are left alone.
+local SCHEMA = '1'
+-- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
+local EPSILON = 1e-9
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+local LONGEST = 630720000000000
+-- A clock that went back further than this is believed, and counting goes on from its time.
+local CLOCK_STEP = 100000
+-- The key of a bucket lives longer than it has to by this part.
+local SPARE = 0.25
+-- A time in the arguments comes from a test, and its keys must outlive it.
+local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
+  keep_ms = 1
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 end
 
--- What came back to a bucket, as two sums that began at different times: too much may be told, never too
--- little. Made anew where it is not of our form.
-local function read_log(text)
-  if not text or #text ~= 40 then return 0, 0, 0, 0, 0 end
-  return unpack('<i8i8di8d', text)
+-- Where a plan has two definitions, only the count that was charged last gets anything back: the other one
+-- has less room than it might have, never more.
+
+local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
+local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
+
+local function read_stored_bucket(key, full, a, b)
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
+  if held.err or (held[3] and held[3] ~= SCHEMA) or is_of_window(held[4]) then return nil end
+  local t, ts = held[1], held[2]
+  local tokens, since
+  if t and ts and #t == 8 and #ts == 8 then
+    tokens, since = unpack('<d', t), unpack('<i8', ts)
+    if not (tokens < 1e15 and tokens > -1e15) then tokens = nil end
+  end
+  if not tokens then tokens, since = full, now end
+  local level = tokens
+  if now > since then level = tokens + (now - since) * a / b end
+  if level > full then level = full end
+  return level, since, held[4], held[5]
+end
+-- A refund counts in the same sum as those before it for this part of a refill.
+local PARTS_OF_REFILL = 8
+
+-- Made anew where it is not of our form.
+local function read_log(log)
+  if not log or #log ~= 40 then return 0, 0, 0, 0, 0 end
+  return unpack('<i8i8di8d', log)
 end
 
--- What came back at that time or later, at least.
 local function returned_since(at, log)
   local last, since, sum, older_since, older_sum = read_log(log)
   if at > last then return 0 end
@@ -867,17 +893,7 @@ local function returned_since(at, log)
   return at >= older_since and older_sum or math.huge
 end
 
--- What is not refilled of a charge: all that was missing right after it, less what was refilled and given
--- back since; or the charge alone, less all that was refilled, where that is more.
-local function left_of(tokens, at, whole, rate_a, rate_b, log)
-  if not at then return tokens end
-  local alone = tokens - max(0, now - at) * rate_a / rate_b
-  -- Told in whole microseconds, rounded up.
-  local left = (whole - 1 - now) * rate_a / rate_b - returned_since(at, log)
-  return min(tokens, max(alone, left))
-end
-
--- The log with one more refund. A sum lasts twice as long as that was held, or an eighth of a refill.
+-- A sum lasts twice as long as that was held, or an eighth of a refill.
 local function logged(log, tokens, held, refill)
   local _, since, sum, older_since, older_sum = read_log(log)
   if now - since > max(2 * held, refill / PARTS_OF_REFILL) then
@@ -886,65 +902,77 @@ local function logged(log, tokens, held, refill)
   return pack('<i8i8di8d', now, since, sum + tokens, older_since, older_sum + tokens)
 end
 
--- \`x\` says which count is kept in the fields of its kind (see decide.lua). The other one gets nothing
--- back: it has less room than it might have, never more.
-local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
-local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
+-- Tokens that a bucket may seem to owe although no process waits.
+local ROUNDING = 1e-6
+-- A turn owes more than this.
+local LESS_THAN_A_TOKEN = 0.5
 
-local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
-  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r', 'x')
-  if held.err or held[3] ~= SCHEMA or is_of_window(held[5]) then return 0 end
-  if not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
-  local level, since, log = unpack('<d', held[1]), unpack('<i8', held[2]), held[4]
-  if now > since then level = level + (now - since) * a / b end
-  level = min(level, quota)
-  -- Whoever queued behind owed a token or more at that time; rounding, much less.
+-- What is not refilled of a charge: all that was missing right after it, less what was refilled and given
+-- back since; or the charge alone, less all that was refilled, where that is more.
+local function left_of(tokens, at, whole, a, b, log)
+  if not at then return tokens end
+  local alone = tokens - max(0, now - at) * a / b
+  -- \`whole\` is in whole microseconds, rounded up.
+  local left = (whole - 1 - now) * a / b - returned_since(at, log)
+  return min(tokens, max(alone, left))
+end
+
+local function refund_bucket(key, full, a, b, tokens, at, whole, due)
+  local level, since, _, log = read_stored_bucket(key, full, a, b)
+  if not level then return 0 end
+  -- A process that queued behind the turn owed a token or more at that time; rounding, much less.
   if due and -level > ROUNDING and -level + (now - due) * a / b > LESS_THAN_A_TOKEN then return 0 end
   -- Whether all that was spent since a turn was booked has been given back as well.
   local is_last = due and returned_since(at or 0, log) == 0
-    and math.abs(quota - level - (whole - now) * a / b) <= LESS_THAN_A_TOKEN
-  local left = min(quota - level, left_of(tokens, at, whole, a, b, log))
+    and math.abs(full - level - (whole - now) * a / b) <= LESS_THAN_A_TOKEN
+  local left = min(full - level, left_of(tokens, at, whole, a, b, log))
   if left <= 0 then return 0 end
   -- Without the last one all is as if it had never been booked: nothing is taken off the others.
-  if not is_last then log = logged(log, left, now - (at or now), quota * b / a) end
+  if not is_last then log = logged(log, left, now - (at or now), full * b / a) end
   -- A bucket that is full is kept as well: what is in its log must not come back again.
   call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)), 'r', log or '')
   return 1
 end
+local function window_at(length, since, cur, prev, at)
+  local elapsed = at - since
+  if elapsed < length then return since, cur, prev end
+  if elapsed < 2 * length then return since + length, 0, cur end
+  return at, 0, 0
+end
 
-local function refund_window(key, a, tokens, at)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
-  if held.err or held[4] ~= SCHEMA or is_of_bucket(held[5]) then return 0 end
-  if is_of_window(held[5]) and select(2, unpack('<bd', held[5])) ~= a then return 0 end
-  local start, current, previous = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
-  if not (start and current and previous) or now - start >= 2 * a then return 0 end
-  if now - start >= a then start, current, previous = start + a, 0, current end
+local function refund_window(key, length, tokens, at)
+  local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
+  if fields.err or (fields[4] and fields[4] ~= SCHEMA) or is_of_bucket(fields[5]) then return 0 end
+  if is_of_window(fields[5]) and unpack('<d', fields[5], 2) ~= length then return 0 end
+  local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
+  if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then since = nil end
+  if not since then return 0 end
+  since, cur, prev = window_at(length, since, cur, prev, now)
   -- From the window in which they were counted, if that is not over.
-  local is_of_current = not at or at >= start
-  local is_of_previous = not at or (not is_of_current and at >= start - a)
-  local from_current = is_of_current and min(tokens, current) or 0
-  local from_previous = is_of_previous and min(tokens - from_current, previous) or 0
+  local is_of_current = not at or at >= since
+  local is_of_previous = not at or (not is_of_current and at >= since - length)
+  local from_current = is_of_current and min(tokens, cur) or 0
+  local from_previous = is_of_previous and min(tokens - from_current, prev) or 0
   if from_current + from_previous <= 0 then return 0 end
-  call('HSET', key, 'ws', start, 'c', current - from_current, 'p', previous - from_previous)
+  call('HSET', key, 'ws', since, 'c', cur - from_current, 'p', prev - from_previous)
   return 1
 end
 
--- Turns due after this were made void by a new plan, and nothing is owed for them.
-local void_after
-local generation = tonumber(ARGV[2])
+local generation, first, void_after = tonumber(ARGV[2]), 0, nil
 if generation then
+  first = 1
   local gate = pcall('HMGET', KEYS[1], 'g', 'c')
+  -- Turns due after this were made void by a new plan, and nothing is owed for them.
   if not gate.err and gate[1] and tonumber(gate[1]) ~= generation then void_after = tonumber(gate[2]) end
 end
 
 local changed = 0
-local first = generation and 1 or 0
 for i = 1, #KEYS - first do
-  local arg = 3 + (i - 1) * 9
-  local action, key = tonumber(ARGV[arg]), KEYS[first + i]
+  local arg, key = 3 + (i - 1) * 9, KEYS[first + i]
+  local action, lease_id = tonumber(ARGV[arg]), ARGV[arg + 8]
   local quota, a, b = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
   local tokens, at, whole = tonumber(ARGV[arg + 4]), tonumber(ARGV[arg + 5]), tonumber(ARGV[arg + 6])
-  local due, lease_id = tonumber(ARGV[arg + 7]), ARGV[arg + 8]
+  local due = tonumber(ARGV[arg + 7])
   if action == REFUND_BUCKET then
     changed = changed + refund_bucket(key, quota, a, b, tokens, at, whole, nil)
   elseif action == REFUND_WINDOW then
@@ -990,13 +1018,33 @@ export const RENEW: string = `--[[
 
   Returns that number, and for each slot 1 if it was still held, else 0.
 ]]
-local call, pcall = redis.call, redis.pcall
+local call, pcall, ceil = redis.call, redis.pcall, math.ceil
 
+-- A time in the arguments comes from a test, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
   keep_ms = 1
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
+end
+local texts = {}
+local function text(number)
+  local known = texts[number]
+  if not known then
+    known = string.format('%.17g', number)
+    texts[number] = known
+  end
+  return known
+end
+
+local function expire_at(key, at)
+  call('PEXPIRE', key, text(ceil((at - now) / 1000) + keep_ms))
+end
+
+local function keep_leases(key, last)
+  last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+  expire_at(key, last)
+  return last
 end
 
 local out = { tonumber(ARGV[#ARGV]) }
@@ -1005,9 +1053,8 @@ for i = 1, #KEYS do
   local ends = pcall('ZSCORE', key, lease_id)
   out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
-    call('ZADD', key, now + length, lease_id)
-    local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
-    call('PEXPIRE', key, math.ceil((tonumber(last[2]) - now) / 1000) + keep_ms)
+    call('ZADD', key, text(now + length), lease_id)
+    keep_leases(key)
     out[i + 1] = 1
   end
 end
@@ -1017,14 +1064,16 @@ return out
 /** lua/gate.lua */
 export const GATE: string = `--[[
   Changes a gate: counts blocks and successes, shuts it for a cooldown, opens it again, and plans the
-  turns of the bucket behind it anew. All of it in one step, told to everybody who listens.
+  turns of the bucket behind it anew. All of it in one step, published to everybody who listens.
+  Counterpart: lib/core/gate-record.ts.
 
   The hash also holds the processes that have booked turns: \`m:<process>\` is when the last of its turns is due
-  and when it was heard of; \`mx\` is the first time at which one of them may be taken for dead; \`pm\` is the
+  and when it was heard of; \`mx\` is the first time at which one of them may count as dead; \`pm\` is the
   process that makes the probe; \`e\` is when the hash expires.
 
   KEYS[1]  the gate: a hash
-  KEYS[2]  the bucket behind it, or the gate again where the bucket cannot be reached: its turns stay
+  KEYS[2]  the bucket behind it, or the gate again where the bucket cannot be reached: its turns
+           stay, and so they do where the key holds something that is not a bucket of ours
   KEYS[3]  beat: the slots that turns hold, if there are any
   ARGV[1]  the time in microseconds, or '' to take the server's
   ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 there is room; 5 beat
@@ -1039,7 +1088,7 @@ export const GATE: string = `--[[
   ARGV[8]  quota of the bucket
   ARGV[9]  tokens that come back ...
   ARGV[10] ... every so many microseconds
-  ARGV[11] the channel to tell changes on
+  ARGV[11] the channel on which changes are published
   ARGV[12] what to call the gate there
 
   ARGV[13] a number that comes back, by which the caller knows that the answer is its own
@@ -1050,21 +1099,25 @@ export const GATE: string = `--[[
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local ceil, max, min = math.ceil, math.max, math.min
 
-local BLOCK, SUCCESS, PLAN, FREE, BEAT = 1, 2, 3, 4, 5
-local SCHEMA = '1'
+local LOOK, BLOCK, SUCCESS, PLAN, FREE, BEAT = 0, 1, 2, 3, 4, 5
 -- Turns due so soon stay as they are: the news may come too late for them.
 local GRACE = 50000
--- Twenty years, more than can be booked.
-local LONGEST = 630720000000000
 -- Waste that is worth a new plan: this long at least, and this part of the queue.
 local WASTE, WASTE_SHARE = 100000, 0.1
--- A process with turns is taken for dead when it was not heard of for so long.
-local HOLDER_LIFE = 2250000
--- Turns due so soon stay as they are then: nobody acts on a plan that it heard of longer ago.
+-- Turns due so soon stay as they are when a process has died: nobody acts on a plan that it heard of longer ago.
 local HOLDER_GRACE = 1500000
--- A clock that went back further than this is believed.
-local CLOCK_STEP = 100000
 
+-- Stored values of another schema are left alone.
+local SCHEMA = '1'
+-- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
+local EPSILON = 1e-9
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+local LONGEST = 630720000000000
+-- A clock that went back further than this is believed, and counting goes on from its time.
+local CLOCK_STEP = 100000
+-- The key of a bucket lives longer than it has to by this part.
+local SPARE = 0.25
+-- A time in the arguments comes from a test, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
   keep_ms = 1
@@ -1072,192 +1125,252 @@ if not now then
   now = time[1] * 1000000 + time[2]
 end
 
-local gate_key, bucket_key = KEYS[1], KEYS[2]
+local gate_key, bucket_key, slots_key = KEYS[1], KEYS[2], KEYS[3]
 local event, memory, sent_under = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local quota, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local full, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local reachable = bucket_key ~= gate_key
 
 local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x', 'mx', 'pm', 'e')
-local sweep_at, prober, ends_at = tonumber(held[9] or ''), held[10], tonumber(held[11] or '') or 0
-local gate_till = tonumber(held[8] or '') or 0
-for i = 1, 8 do held[i] = tonumber(held[i] or '') or 0 end
-if now >= held[8] then held = { 0, 0, 0, 0, 0, 0, 0 } end
+local remembered, sweep_at, prober = tonumber(held[8] or '') or 0, tonumber(held[9] or ''), held[10]
+local ends_at = tonumber(held[11] or '') or 0
+for i = 1, 7 do held[i] = tonumber(held[i] or '') or 0 end
+if now >= remembered then held = { 0, 0, 0, 0, 0, 0, 0 } end
 local generation, cut, blocks, till, opened, probe_till, wasted =
   held[1], held[2], held[3], held[4], held[5], held[6], held[7]
+local changed = 0
 
--- Never sooner than it was to: turns may be due later than the gate remembers.
-local function live_until(expires)
-  if expires < gate_till then expires = gate_till end
-  if expires <= ends_at then return end
-  ends_at = expires
-  call('HSET', gate_key, 'e', expires)
-  call('PEXPIRE', gate_key, ceil((expires - now) / 1000) + keep_ms)
+local function state()
+  return { tonumber(ARGV[13]), generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,
+    changed }
 end
+if event == LOOK then return state() end
 
-local function keep()
-  local expires = max(now, till) + memory
-  call('HSET', gate_key, 'g', generation, 'c', cut, 'b', blocks, 'u', till, 'o', opened,
-    'pu', probe_till, 'w', wasted, 'x', expires)
-  live_until(expires)
-end
-
--- Numbered by time, so that a gate that was forgotten never counts the same twice.
-local function plan_until(at)
-  generation, cut, wasted = max(now, generation + 1), at, 0
-end
-
-local function bucket_level()
-  if bucket_key == gate_key then return quota end
-  local state = call('HMGET', bucket_key, 't', 'ts', 'v')
-  if not (state[1] and state[2]) or state[3] ~= SCHEMA then return quota end
-  if #state[1] ~= 8 or #state[2] ~= 8 then return quota end
-  local tokens, since = unpack('<d', state[1]), unpack('<i8', state[2])
-  if now > since then tokens = tokens + (now - since) * a / b end
-  return min(tokens, quota)
-end
-
--- Its key lives as long as the slowest definition of the plan needs (see decide.lua).
-local function set_bucket(tokens)
-  if bucket_key == gate_key then return end
-  local lasts, x = quota * b / a, call('HMGET', bucket_key, 'x')[1]
-  if x and #x == 16 then lasts = max(lasts, select(2, unpack('<i8d', x))) end
-  local expires = ceil(now + 1.25 * lasts + min(max(-tokens, 0) * b / a, LONGEST))
-  call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
-    'x', pack('<i8d', expires, lasts))
-  call('PEXPIRE', bucket_key, ceil((expires - now) / 1000) + keep_ms)
-end
-
--- The process is alive, and has turns up to then.
-local function note_holder(holder, due)
-  local known = call('HMGET', gate_key, 'm:' .. holder)[1]
-  local latest = max(due, known and tonumber(string.match(known, '^%d+')) or 0)
-  call('HSET', gate_key, 'm:' .. holder, string.format('%.0f %.0f', latest, now))
-  if not sweep_at or sweep_at > now + HOLDER_LIFE then
-    sweep_at = now + HOLDER_LIFE
-    call('HSET', gate_key, 'mx', sweep_at)
+local texts = {}
+local function text(number)
+  local known = texts[number]
+  if not known then
+    known = string.format('%.17g', number)
+    texts[number] = known
   end
-  live_until(latest)
+  return known
 end
 
--- Who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
--- Forgets processes whose turns are over or who have died. Returns the dead whose turns were to come.
-local function sweep()
-  local fields, dead, next_at = pcall('HGETALL', gate_key), {}, math.huge
+local function expire_at(key, at)
+  call('PEXPIRE', key, text(ceil((at - now) / 1000) + keep_ms))
+end
+
+local function keep_gate(key, ends, remembered, expires)
+  if expires < remembered then expires = remembered end
+  if expires <= ends then return ends end
+  call('HSET', key, 'e', text(expires))
+  expire_at(key, expires)
+  return expires
+end
+local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
+local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
+
+local function read_stored_bucket(key, full, a, b)
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
+  if held.err or (held[3] and held[3] ~= SCHEMA) or is_of_window(held[4]) then return nil end
+  local t, ts = held[1], held[2]
+  local tokens, since
+  if t and ts and #t == 8 and #ts == 8 then
+    tokens, since = unpack('<d', t), unpack('<i8', ts)
+    if not (tokens < 1e15 and tokens > -1e15) then tokens = nil end
+  end
+  if not tokens then tokens, since = full, now end
+  local level = tokens
+  if now > since then level = tokens + (now - since) * a / b end
+  if level > full then level = full end
+  return level, since, held[4], held[5]
+end
+
+local function set_bucket(key, tokens, x, full, a, b)
+  local fills, span, other = full * b / a, 0, ''
+  if is_of_bucket(x) then span = select(2, unpack('<i8d', x)) end
+  local lasts = span > fills and span or fills
+  local needed = now + lasts
+  if tokens < 0 then
+    local owed = tokens * b / a
+    owed = owed % 1 - owed
+    needed = needed + (owed < LONGEST and owed or LONGEST)
+  end
+  if x and #x == 64 then
+    other = string.sub(x, 17)
+    needed = max(needed, (unpack('<d', x, 25)))
+  end
+  needed = needed + lasts * SPARE
+  local expires = needed - needed % 1
+  call('HSET', key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
+    'x', pack('<i8d', expires, lasts) .. other)
+  expire_at(key, expires)
+end
+
+-- A process with turns counts as dead when it has not been heard of for so long.
+local HOLDER_LIFE = 2250000
+
+local function note_holder(key, holder, due)
+  local field = 'm:' .. holder
+  local known = call('HMGET', key, field, 'mx', 'x', 'e')
+  local latest = known[1] and tonumber(string.match(known[1], '^%d+')) or 0
+  if due > latest then latest = due end
+  call('HSET', key, field, text(latest) .. ' ' .. text(now))
+  local sweep_at = tonumber(known[2] or '')
+  if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
+  return keep_gate(key, tonumber(known[4] or '') or 0, tonumber(known[3] or '') or 0, latest)
+end
+
+-- Of a process: when its last turn is due and when it counts as dead. One that was heard of before the clock
+-- went back was heard of now.
+local function read_holder(key, field, value)
+  local due, seen = string.match(value, '^(%d+) (%d+)$')
+  due, seen = tonumber(due) or 0, tonumber(seen) or 0
+  if seen > now + CLOCK_STEP then
+    seen = now
+    call('HSET', key, field, text(due) .. ' ' .. text(seen))
+  end
+  return due, seen + HOLDER_LIFE
+end
+
+-- A user who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
+local function take_dead(key)
+  local fields, dead, next_at = pcall('HGETALL', key), {}, math.huge
   if fields.err then return dead end
   for i = 1, #fields, 2 do
     local field = fields[i]
     if string.sub(field, 1, 2) == 'm:' then
-      local due, seen = string.match(fields[i + 1], '^(%d+) (%d+)$')
-      due, seen = tonumber(due) or 0, tonumber(seen) or 0
-      if seen > now + CLOCK_STEP then
-        seen = now
-        call('HSET', gate_key, field, string.format('%.0f %.0f', due, seen))
-      end
-      local ends = seen + HOLDER_LIFE
-      if due > now and ends > now then next_at = min(next_at, ends) else pcall('HDEL', gate_key, field) end
-      if due > now and ends <= now then dead[string.sub(field, 3)] = true end
+      local due, dies = read_holder(key, field, fields[i + 1])
+      if due > now and dies > now then next_at = min(next_at, dies) else pcall('HDEL', key, field) end
+      if due > now and dies <= now then dead[string.sub(field, 3)] = true end
     end
   end
-  if next_at < math.huge then call('HSET', gate_key, 'mx', next_at) else pcall('HDEL', gate_key, 'mx') end
+  if next_at < math.huge then call('HSET', key, 'mx', next_at) else pcall('HDEL', key, 'mx') end
   return dead
 end
 
--- Frees the slots that the dead held for turns to come; those of calls under way end with their lease.
 local function free_slots(slots_key, dead, lease)
-  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. string.format('%.0f', now + lease), '+inf')
+  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. text(now + lease), '+inf')
   if ahead.err then return end
   for _, id in ipairs(ahead) do
     if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
   end
 end
 
+local function keep()
+  local expires = max(now, till) + memory
+  call('HSET', gate_key, 'g', generation, 'c', cut, 'b', blocks, 'u', till, 'o', opened,
+    'pu', probe_till, 'w', wasted, 'x', expires)
+  ends_at = keep_gate(gate_key, ends_at, remembered, expires)
+end
+
+-- Numbered by time, so that a gate that was forgotten never counts the same twice.
+local function plan_until(at)
+  generation, cut, wasted, changed = max(now, generation + 1), at, 0, 1
+end
+
+-- Returns the tokens of the bucket behind the gate, and its field \`x\`; nil where it cannot be reached.
+local function read_bucket()
+  if not reachable then return nil end
+  local level, _, x = read_stored_bucket(bucket_key, full, a, b)
+  return level, x
+end
+
+-- Makes the bucket hold so many tokens.
+local function fill(tokens, x) set_bucket(bucket_key, tokens, x, full, a, b) end
+
 local stale = sent_under and sent_under < opened
 local shut, trying = now < till, till > 0 and now >= till
-local changed = false
 
 -- Many blocks at once are one event: those that come while it is shut only prolong.
-if event == BLOCK then
-  local retry_after = tonumber(ARGV[7])
-  if shut then
-    if now + retry_after > till then
-      till, changed = now + retry_after, true
-      keep()
-    end
-  elseif not stale then
-    blocks = blocks + 1
-    local cooldown = blocks >= tonumber(ARGV[5]) and tonumber(ARGV[6]) or 0
-    local length = max(cooldown, retry_after)
-    if length > 0 then
-      till, opened, probe_till, changed = now + length, now, 0, true
-      plan_until(now)
-      -- All turns that were booked are void, and owed no more.
-      if bucket_level() < 0 then set_bucket(0) end
-    end
-    keep()
-  end
+local function prolong(retry_after)
+  if now + retry_after <= till then return end
+  till, changed = now + retry_after, 1
+  keep()
+end
 
-elseif event == SUCCESS then
-  if blocks > 0 and not shut and not (trying and stale) then
-    blocks, till = 0, 0
-    if trying then
-      changed = true
-      plan_until(now)
-      -- No burst when a cooldown ends.
-      local level = bucket_level()
-      if level > 0 then set_bucket(0) end
-    end
-    keep()
-  end
-
-elseif event == PLAN then
-  local owed = -bucket_level() * b / a
-  wasted = owed > 0 and min(owed, wasted + tonumber(ARGV[5])) or 0
-  if ARGV[6] == '1' or (wasted >= WASTE and wasted >= owed * WASTE_SHARE) then
-    changed = true
-    plan_until(now + GRACE)
-    if owed > GRACE then set_bucket(-GRACE * a / b) end
+local function block(retry_after)
+  if shut then return prolong(retry_after) end
+  if stale then return end
+  blocks = blocks + 1
+  local cooldown = blocks >= tonumber(ARGV[5]) and tonumber(ARGV[6]) or 0
+  local length = max(cooldown, retry_after)
+  if length > 0 then
+    till, opened, probe_till = now + length, now, 0
+    plan_until(now)
+    -- All turns that were booked are void, and owed no more.
+    local level, x = read_bucket()
+    if level and level < 0 then fill(0, x) end
   end
   keep()
+end
 
-elseif event == FREE then
-  changed = true
-  -- Only the probe that is being waited for can be given up: another one may have followed it.
-  local given_up = tonumber(ARGV[5])
+local function succeed()
+  if blocks == 0 or shut or (trying and stale) then return end
+  blocks, till = 0, 0
+  if trying then
+    plan_until(now)
+    -- No burst when a cooldown ends.
+    local level, x = read_bucket()
+    if level and level > 0 then fill(0, x) end
+  end
+  keep()
+end
+
+local function replan(waste, always)
+  local level, x = read_bucket()
+  local owed = level and -level * b / a or 0
+  wasted = owed > 0 and min(owed, wasted + waste) or 0
+  if always or (wasted >= WASTE and wasted >= owed * WASTE_SHARE) then
+    plan_until(now + GRACE)
+    if owed > GRACE then fill(-GRACE * a / b, x) end
+  end
+  keep()
+end
+
+-- Only the probe that is being waited for can be given up: another one may have followed it.
+local function free(given_up)
+  changed = 1
   if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
+end
 
-elseif event == BEAT then
-  local holder, due = ARGV[4], tonumber(ARGV[5])
-  if due == 0 then pcall('HDEL', gate_key, 'm:' .. holder)
-  elseif due then note_holder(holder, due) end
-  -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
-  if sweep_at and now >= sweep_at and bucket_key ~= gate_key then
-    local dead = sweep()
-    if next(dead) then
-      if KEYS[3] then free_slots(KEYS[3], dead, tonumber(ARGV[6])) end
-      if prober and dead[prober] and probe_till > now then
-        probe_till, changed = 0, true
-        call('HSET', gate_key, 'pu', 0)
-      end
-      if -bucket_level() * b / a > HOLDER_GRACE then
-        changed = true
-        plan_until(now + HOLDER_GRACE)
-        set_bucket(-HOLDER_GRACE * a / b)
-        keep()
-      end
-    end
+local function bury(dead)
+  if slots_key then free_slots(slots_key, dead, tonumber(ARGV[6])) end
+  if prober and dead[prober] and probe_till > now then
+    probe_till, changed = 0, 1
+    call('HSET', gate_key, 'pu', 0)
+  end
+  local level, x = read_bucket()
+  if level and -level * b / a > HOLDER_GRACE then
+    plan_until(now + HOLDER_GRACE)
+    fill(-HOLDER_GRACE * a / b, x)
+    keep()
   end
 end
 
-local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,
-  changed and 1 or 0 }
--- Also that blocks are counted, so that others know that a success is worth telling.
-if changed or event == BLOCK then
-  local text = {}
-  for i = 1, 6 do text[i] = string.format('%.0f', state[i]) end
-  -- Who may not publish still shares what is stored.
-  redis.pcall('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
+local function beat(holder, due)
+  if due == 0 then pcall('HDEL', gate_key, 'm:' .. holder)
+  elseif due then ends_at = note_holder(gate_key, holder, due) end
+  -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
+  if not (sweep_at and now >= sweep_at and reachable) then return end
+  local dead = take_dead(gate_key)
+  if next(dead) then bury(dead) end
 end
-table.insert(state, 1, tonumber(ARGV[13]))
-return state
+
+if event == BLOCK then block(tonumber(ARGV[7]))
+elseif event == SUCCESS then succeed()
+elseif event == PLAN then replan(tonumber(ARGV[5]), ARGV[6] == '1')
+elseif event == FREE then free(tonumber(ARGV[5]))
+elseif event == BEAT then beat(ARGV[4], tonumber(ARGV[5])) end
+
+local answer = state()
+-- Also that blocks are counted, so that others know that a success is worth publishing.
+if changed == 1 or event == BLOCK then
+  local numbers = {}
+  for i = 1, 6 do numbers[i] = text(answer[i + 1]) end
+  -- A user who may not publish still shares what is stored.
+  pcall('PUBLISH', ARGV[11], table.concat(numbers, ' ') .. ' ' .. ARGV[12])
+end
+return answer
 `;
 
 /** lua/notice.lua */

@@ -3,6 +3,7 @@
   answer_window, write_window and `charged_windows`. Counterpart: lib/core/sliding-window.ts.
 ]]
 -- @part window_at
+-- @part fading
 -- @part window_due
 
 local charged_windows = {}
