@@ -49,7 +49,6 @@ local HOLDER_GRACE = 1500000
 local gate_key, bucket_key, slots_key = KEYS[1], KEYS[2], KEYS[3]
 local event, memory, sent_under = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local full, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local reachable = bucket_key ~= gate_key
 
 local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x', 'mx', 'pm', 'e')
 local remembered, sweep_at, prober = tonumber(held[8] or '') or 0, tonumber(held[9] or ''), held[10]
@@ -69,12 +68,11 @@ if event == LOOK then return state() end
 -- @part keep_gate
 -- @part stored_bucket
 -- @part set_bucket
--- @part dead_holders
 
 local function keep()
   local expires = max(now, till) + memory
-  call('HSET', gate_key, 'g', generation, 'c', cut, 'b', blocks, 'u', till, 'o', opened,
-    'pu', probe_till, 'w', wasted, 'x', expires)
+  call('HSET', gate_key, 'g', text(generation), 'c', text(cut), 'b', text(blocks), 'u', text(till),
+    'o', text(opened), 'pu', text(probe_till), 'w', text(wasted), 'x', text(expires))
   ends_at = keep_gate(gate_key, ends_at, remembered, expires)
 end
 
@@ -85,97 +83,89 @@ end
 
 -- Returns the tokens of the bucket behind the gate, and its field `x`; nil where it cannot be reached.
 local function read_bucket()
-  if not reachable then return nil end
-  local level, _, x = read_stored_bucket(bucket_key, full, a, b)
-  return level, x
+  if bucket_key == gate_key then return nil end
+  return read_stored_bucket(bucket_key, full, a, b)
 end
-
--- Makes the bucket hold so many tokens.
-local function fill(tokens, x) set_bucket(bucket_key, tokens, x, full, a, b) end
 
 local stale = sent_under and sent_under < opened
 local shut, trying = now < till, till > 0 and now >= till
 
--- Many blocks at once are one event: those that come while it is shut only prolong.
-local function prolong(retry_after)
-  if now + retry_after <= till then return end
-  till, changed = now + retry_after, 1
-  keep()
-end
-
-local function block(retry_after)
-  if shut then return prolong(retry_after) end
-  if stale then return end
-  blocks = blocks + 1
-  local cooldown = blocks >= tonumber(ARGV[5]) and tonumber(ARGV[6]) or 0
-  local length = max(cooldown, retry_after)
-  if length > 0 then
-    till, opened, probe_till = now + length, now, 0
-    plan_until(now)
-    -- All turns that were booked are void, and owed no more.
-    local level, x = read_bucket()
-    if level and level < 0 then fill(0, x) end
-  end
-  keep()
-end
-
-local function succeed()
-  if blocks == 0 or shut or (trying and stale) then return end
-  blocks, till = 0, 0
-  if trying then
-    plan_until(now)
-    -- No burst when a cooldown ends.
-    local level, x = read_bucket()
-    if level and level > 0 then fill(0, x) end
-  end
-  keep()
-end
-
-local function replan(waste, always)
-  local level, x = read_bucket()
-  local owed = level and -level * b / a or 0
-  wasted = owed > 0 and min(owed, wasted + waste) or 0
-  if always or (wasted >= WASTE and wasted >= owed * WASTE_SHARE) then
-    plan_until(now + GRACE)
-    if owed > GRACE then fill(-GRACE * a / b, x) end
-  end
-  keep()
-end
-
--- Only the probe that is being waited for can be given up: another one may have followed it.
-local function free(given_up)
-  changed = 1
-  if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
-end
-
-local function bury(dead)
-  if slots_key then free_slots(slots_key, dead, tonumber(ARGV[6])) end
-  if prober and dead[prober] and probe_till > now then
-    probe_till, changed = 0, 1
-    call('HSET', gate_key, 'pu', 0)
-  end
-  local level, x = read_bucket()
-  if level and -level * b / a > HOLDER_GRACE then
-    plan_until(now + HOLDER_GRACE)
-    fill(-HOLDER_GRACE * a / b, x)
+if event == BLOCK then
+  local retry_after = tonumber(ARGV[7])
+  -- Many blocks at once are one event: those that come while it is shut only prolong.
+  if shut and now + retry_after > till then
+    till, changed = now + retry_after, 1
+    keep()
+  elseif not shut and not stale then
+    blocks = blocks + 1
+    local cooldown = blocks >= tonumber(ARGV[5]) and tonumber(ARGV[6]) or 0
+    local length = max(cooldown, retry_after)
+    if length > 0 then
+      till, opened, probe_till = now + length, now, 0
+      plan_until(now)
+      -- All turns that were booked are void, and owed no more.
+      local level, x = read_bucket()
+      if level and level < 0 then set_bucket(bucket_key, 0, x, full, a, b) end
+    end
     keep()
   end
-end
 
-local function beat(holder, due)
-  if due == 0 then pcall('HDEL', gate_key, 'm:' .. holder)
-  elseif due then ends_at = note_holder(gate_key, holder, due) end
+elseif event == SUCCESS then
+  if blocks > 0 and not shut and not (trying and stale) then
+    blocks, till = 0, 0
+    if trying then
+      plan_until(now)
+      -- No burst when a cooldown ends.
+      local level, x = read_bucket()
+      if level and level > 0 then set_bucket(bucket_key, 0, x, full, a, b) end
+    end
+    keep()
+  end
+
+elseif event == PLAN then
+  local level, x = read_bucket()
+  local owed = level and -level * b / a or 0
+  wasted = owed > 0 and min(owed, wasted + tonumber(ARGV[5])) or 0
+  if ARGV[6] == '1' or (wasted >= WASTE and wasted >= owed * WASTE_SHARE) then
+    plan_until(now + GRACE)
+    if owed > GRACE then set_bucket(bucket_key, -GRACE * a / b, x, full, a, b) end
+  end
+  keep()
+
+elseif event == FREE then
+  changed = 1
+  -- Only the probe that is being waited for can be given up: another one may have followed it.
+  local given_up = tonumber(ARGV[5])
+  if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
+
+elseif event == BEAT then
+  -- @part turn_holder
+  local holder, due = 'm:' .. ARGV[4], tonumber(ARGV[5])
+  if due == 0 then
+    pcall('HDEL', gate_key, holder)
+  elseif due then
+    local latest = call('HMGET', gate_key, holder)[1]
+    ends_at = note_holder(gate_key, holder, due, latest, sweep_at, remembered, ends_at)
+  end
   -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
-  if not (sweep_at and now >= sweep_at and reachable) then return end
-  local dead = take_dead(gate_key)
-  if next(dead) then bury(dead) end
+  if sweep_at and now >= sweep_at and bucket_key ~= gate_key then
+    -- @part dead_holders
+    local dead = take_dead(gate_key)
+    if next(dead) then
+      if slots_key then free_slots(slots_key, dead, tonumber(ARGV[6])) end
+      if prober and dead[prober] and probe_till > now then
+        probe_till, changed = 0, 1
+        call('HSET', gate_key, 'pu', 0)
+      end
+      local level, x = read_bucket()
+      if level and -level * b / a > HOLDER_GRACE then
+        plan_until(now + HOLDER_GRACE)
+        set_bucket(bucket_key, -HOLDER_GRACE * a / b, x, full, a, b)
+        keep()
+      end
+    end
+  end
 end
-
-if event == BLOCK then block(tonumber(ARGV[7]))
-elseif event == SUCCESS then succeed()
-elseif event == PLAN then replan(tonumber(ARGV[5]), ARGV[6] == '1')
-elseif event == FREE then free(tonumber(ARGV[5]))
-elseif event == BEAT then beat(ARGV[4], tonumber(ARGV[5])) end
 
 local answer = state()
 -- Also that blocks are counted, so that others know that a success is worth publishing.

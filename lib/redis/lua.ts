@@ -72,7 +72,15 @@ local now_text = text(now)
 local after_now = '(' .. now_text
 local now_packed = pack('<i8', now)
 
-local BUCKET, WINDOW, LEASES = 1, 2, 3
+local BUCKET, WINDOW = 1, 2
+
+local function kind_of(x)
+  local size = x and #x
+  if size == 16 or size == 64 then return BUCKET end
+  if size == 17 or size == 25 or size == 65 then return WINDOW end
+end
+
+local LEASES = 3
 local kind, quota, refill, period, shadow, of, restores, window_x = {}, {}, {}, {}, {}, {}, {}, {}
 local arg = 2
 local plan_count = tonumber(ARGV[arg])
@@ -94,8 +102,6 @@ local held = {}
 local function expire_at(key, at)
   call('PEXPIRE', key, text(ceil((at - now) / 1000) + keep_ms))
 end
-local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
-local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
 local function unpack_other(x, at)
   local lasts, length, one, two, three = unpack('<ddddd', x, at)
   if length == 0 then
@@ -117,7 +123,7 @@ local function as_bucket(key, t, ts, x)
     if not (tokens < 1e15 and tokens > -1e15) then tokens = nil end
   end
   local expires, span = 0, 0
-  if is_of_bucket(x) then expires, span = unpack('<i8d', x) end
+  if kind_of(x) == BUCKET then expires, span = unpack('<i8d', x) end
   local bucket = { key = key, tokens = tokens, since = tokens and since or now, expires = expires, span = span }
   if x and #x == 64 then
     bucket.rate, bucket.other, bucket.is_apart = unpack('<d', x, 17), unpack_other(x, 25), true
@@ -231,7 +237,7 @@ local function as_window(key, fields, x, p)
     return of[p] and { of = of[p], key = key, is_new = true, since = now, cur = 0, prev = 0 } or as_bucket(key)
   end
   local window = { of = of[p], key = key, is_kept = x == window_x[p], since = since, cur = cur, prev = prev, x = x }
-  if x ~= window_x[p] and is_of_window(x) then
+  if x ~= window_x[p] and kind_of(x) == WINDOW then
     window.of = unpack('<d', x, 2)
     if #x > 17 then window.span = unpack('<d', x, 18) end
     if #x == 65 then window.other, window.is_apart = unpack_other(x, 26), true end
@@ -303,7 +309,7 @@ local function find_bucket(key, p)
   local fields = pcall('HMGET', key, 't', 'ts', 'v', 'x')
   if fields.err or (fields[3] and fields[3] ~= SCHEMA) then return NOT_OURS end
   local x = fields[4]
-  if is_of_window(x) then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
+  if kind_of(x) == WINDOW then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
   return as_bucket(key, fields[1], fields[2], x)
 end
 
@@ -316,7 +322,7 @@ local function find_window(key, p)
     local schema = call('HMGET', key, 'v')[1]
     if schema and schema ~= SCHEMA then return NOT_OURS end
   end
-  if not is_of_bucket(x) then return as_window(key, fields, x, p) end
+  if kind_of(x) ~= BUCKET then return as_window(key, fields, x, p) end
   local bucket = call('HMGET', key, 't', 'ts')
   return as_bucket(key, bucket[1], bucket[2], x)
 end
@@ -472,15 +478,12 @@ end
 -- A process with turns counts as dead when it has not been heard of for so long.
 local HOLDER_LIFE = 2250000
 
-local function note_holder(key, holder, due)
-  local field = 'm:' .. holder
-  local known = call('HMGET', key, field, 'mx', 'x', 'e')
-  local latest = known[1] and tonumber(string.match(known[1], '^%d+')) or 0
+local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
+  local latest = known and tonumber(string.match(known, '^%d+')) or 0
   if due > latest then latest = due end
-  call('HSET', key, field, text(latest) .. ' ' .. text(now))
-  local sweep_at = tonumber(known[2] or '')
+  call('HSET', key, holder, text(latest) .. ' ' .. text(now))
   if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
-  return keep_gate(key, tonumber(known[4] or '') or 0, tonumber(known[3] or '') or 0, latest)
+  return keep_gate(key, ends, remembered, latest)
 end
 
 local booked = {}
@@ -496,7 +499,12 @@ end
 
 local function write_turns()
   for key, holders in pairs(booked) do
-    for holder, due in pairs(holders) do note_holder(key, holder, due) end
+    for holder, due in pairs(holders) do
+      local field = 'm:' .. holder
+      local known = call('HMGET', key, field, 'mx', 'x', 'e')
+      local remembered, ends = tonumber(known[3] or '') or 0, tonumber(known[4] or '') or 0
+      note_holder(key, field, due, known[1], tonumber(known[2] or ''), remembered, ends)
+    end
   end
 end
 
@@ -859,12 +867,17 @@ end
 -- Where a plan has two definitions, only the count that was charged last gets anything back: the other one
 -- has less room than it might have, never more.
 
-local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
-local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
+local BUCKET, WINDOW = 1, 2
+
+local function kind_of(x)
+  local size = x and #x
+  if size == 16 or size == 64 then return BUCKET end
+  if size == 17 or size == 25 or size == 65 then return WINDOW end
+end
 
 local function read_stored_bucket(key, full, a, b)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
-  if held.err or (held[3] and held[3] ~= SCHEMA) or is_of_window(held[4]) then return nil end
+  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == WINDOW then return nil end
   local t, ts = held[1], held[2]
   local tokens, since
   if t and ts and #t == 8 and #ts == 8 then
@@ -875,7 +888,7 @@ local function read_stored_bucket(key, full, a, b)
   local level = tokens
   if now > since then level = tokens + (now - since) * a / b end
   if level > full then level = full end
-  return level, since, held[4], held[5]
+  return level, held[4], held[5], since
 end
 -- A refund counts in the same sum as those before it for this part of a refill.
 local PARTS_OF_REFILL = 8
@@ -918,7 +931,7 @@ local function left_of(tokens, at, whole, a, b, log)
 end
 
 local function refund_bucket(key, full, a, b, tokens, at, whole, due)
-  local level, since, _, log = read_stored_bucket(key, full, a, b)
+  local level, _, log, since = read_stored_bucket(key, full, a, b)
   if not level then return 0 end
   -- A process that queued behind the turn owed a token or more at that time; rounding, much less.
   if due and -level > ROUNDING and -level + (now - due) * a / b > LESS_THAN_A_TOKEN then return 0 end
@@ -942,8 +955,8 @@ end
 
 local function refund_window(key, length, tokens, at)
   local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
-  if fields.err or (fields[4] and fields[4] ~= SCHEMA) or is_of_bucket(fields[5]) then return 0 end
-  if is_of_window(fields[5]) and unpack('<d', fields[5], 2) ~= length then return 0 end
+  if fields.err or (fields[4] and fields[4] ~= SCHEMA) or kind_of(fields[5]) == BUCKET then return 0 end
+  if kind_of(fields[5]) == WINDOW and unpack('<d', fields[5], 2) ~= length then return 0 end
   local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
   if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then since = nil end
   if not since then return 0 end
@@ -1128,7 +1141,6 @@ end
 local gate_key, bucket_key, slots_key = KEYS[1], KEYS[2], KEYS[3]
 local event, memory, sent_under = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local full, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local reachable = bucket_key ~= gate_key
 
 local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x', 'mx', 'pm', 'e')
 local remembered, sweep_at, prober = tonumber(held[8] or '') or 0, tonumber(held[9] or ''), held[10]
@@ -1166,12 +1178,17 @@ local function keep_gate(key, ends, remembered, expires)
   expire_at(key, expires)
   return expires
 end
-local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
-local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
+local BUCKET, WINDOW = 1, 2
+
+local function kind_of(x)
+  local size = x and #x
+  if size == 16 or size == 64 then return BUCKET end
+  if size == 17 or size == 25 or size == 65 then return WINDOW end
+end
 
 local function read_stored_bucket(key, full, a, b)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
-  if held.err or (held[3] and held[3] ~= SCHEMA) or is_of_window(held[4]) then return nil end
+  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == WINDOW then return nil end
   local t, ts = held[1], held[2]
   local tokens, since
   if t and ts and #t == 8 and #ts == 8 then
@@ -1182,12 +1199,12 @@ local function read_stored_bucket(key, full, a, b)
   local level = tokens
   if now > since then level = tokens + (now - since) * a / b end
   if level > full then level = full end
-  return level, since, held[4], held[5]
+  return level, held[4], held[5], since
 end
 
 local function set_bucket(key, tokens, x, full, a, b)
   local fills, span, other = full * b / a, 0, ''
-  if is_of_bucket(x) then span = select(2, unpack('<i8d', x)) end
+  if kind_of(x) == BUCKET then span = select(2, unpack('<i8d', x)) end
   local lasts = span > fills and span or fills
   local needed = now + lasts
   if tokens < 0 then
@@ -1206,60 +1223,10 @@ local function set_bucket(key, tokens, x, full, a, b)
   expire_at(key, expires)
 end
 
--- A process with turns counts as dead when it has not been heard of for so long.
-local HOLDER_LIFE = 2250000
-
-local function note_holder(key, holder, due)
-  local field = 'm:' .. holder
-  local known = call('HMGET', key, field, 'mx', 'x', 'e')
-  local latest = known[1] and tonumber(string.match(known[1], '^%d+')) or 0
-  if due > latest then latest = due end
-  call('HSET', key, field, text(latest) .. ' ' .. text(now))
-  local sweep_at = tonumber(known[2] or '')
-  if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
-  return keep_gate(key, tonumber(known[4] or '') or 0, tonumber(known[3] or '') or 0, latest)
-end
-
--- Of a process: when its last turn is due and when it counts as dead. One that was heard of before the clock
--- went back was heard of now.
-local function read_holder(key, field, value)
-  local due, seen = string.match(value, '^(%d+) (%d+)$')
-  due, seen = tonumber(due) or 0, tonumber(seen) or 0
-  if seen > now + CLOCK_STEP then
-    seen = now
-    call('HSET', key, field, text(due) .. ' ' .. text(seen))
-  end
-  return due, seen + HOLDER_LIFE
-end
-
--- A user who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
-local function take_dead(key)
-  local fields, dead, next_at = pcall('HGETALL', key), {}, math.huge
-  if fields.err then return dead end
-  for i = 1, #fields, 2 do
-    local field = fields[i]
-    if string.sub(field, 1, 2) == 'm:' then
-      local due, dies = read_holder(key, field, fields[i + 1])
-      if due > now and dies > now then next_at = min(next_at, dies) else pcall('HDEL', key, field) end
-      if due > now and dies <= now then dead[string.sub(field, 3)] = true end
-    end
-  end
-  if next_at < math.huge then call('HSET', key, 'mx', next_at) else pcall('HDEL', key, 'mx') end
-  return dead
-end
-
-local function free_slots(slots_key, dead, lease)
-  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. text(now + lease), '+inf')
-  if ahead.err then return end
-  for _, id in ipairs(ahead) do
-    if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
-  end
-end
-
 local function keep()
   local expires = max(now, till) + memory
-  call('HSET', gate_key, 'g', generation, 'c', cut, 'b', blocks, 'u', till, 'o', opened,
-    'pu', probe_till, 'w', wasted, 'x', expires)
+  call('HSET', gate_key, 'g', text(generation), 'c', text(cut), 'b', text(blocks), 'u', text(till),
+    'o', text(opened), 'pu', text(probe_till), 'w', text(wasted), 'x', text(expires))
   ends_at = keep_gate(gate_key, ends_at, remembered, expires)
 end
 
@@ -1270,97 +1237,134 @@ end
 
 -- Returns the tokens of the bucket behind the gate, and its field \`x\`; nil where it cannot be reached.
 local function read_bucket()
-  if not reachable then return nil end
-  local level, _, x = read_stored_bucket(bucket_key, full, a, b)
-  return level, x
+  if bucket_key == gate_key then return nil end
+  return read_stored_bucket(bucket_key, full, a, b)
 end
-
--- Makes the bucket hold so many tokens.
-local function fill(tokens, x) set_bucket(bucket_key, tokens, x, full, a, b) end
 
 local stale = sent_under and sent_under < opened
 local shut, trying = now < till, till > 0 and now >= till
 
--- Many blocks at once are one event: those that come while it is shut only prolong.
-local function prolong(retry_after)
-  if now + retry_after <= till then return end
-  till, changed = now + retry_after, 1
-  keep()
-end
-
-local function block(retry_after)
-  if shut then return prolong(retry_after) end
-  if stale then return end
-  blocks = blocks + 1
-  local cooldown = blocks >= tonumber(ARGV[5]) and tonumber(ARGV[6]) or 0
-  local length = max(cooldown, retry_after)
-  if length > 0 then
-    till, opened, probe_till = now + length, now, 0
-    plan_until(now)
-    -- All turns that were booked are void, and owed no more.
-    local level, x = read_bucket()
-    if level and level < 0 then fill(0, x) end
-  end
-  keep()
-end
-
-local function succeed()
-  if blocks == 0 or shut or (trying and stale) then return end
-  blocks, till = 0, 0
-  if trying then
-    plan_until(now)
-    -- No burst when a cooldown ends.
-    local level, x = read_bucket()
-    if level and level > 0 then fill(0, x) end
-  end
-  keep()
-end
-
-local function replan(waste, always)
-  local level, x = read_bucket()
-  local owed = level and -level * b / a or 0
-  wasted = owed > 0 and min(owed, wasted + waste) or 0
-  if always or (wasted >= WASTE and wasted >= owed * WASTE_SHARE) then
-    plan_until(now + GRACE)
-    if owed > GRACE then fill(-GRACE * a / b, x) end
-  end
-  keep()
-end
-
--- Only the probe that is being waited for can be given up: another one may have followed it.
-local function free(given_up)
-  changed = 1
-  if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
-end
-
-local function bury(dead)
-  if slots_key then free_slots(slots_key, dead, tonumber(ARGV[6])) end
-  if prober and dead[prober] and probe_till > now then
-    probe_till, changed = 0, 1
-    call('HSET', gate_key, 'pu', 0)
-  end
-  local level, x = read_bucket()
-  if level and -level * b / a > HOLDER_GRACE then
-    plan_until(now + HOLDER_GRACE)
-    fill(-HOLDER_GRACE * a / b, x)
+if event == BLOCK then
+  local retry_after = tonumber(ARGV[7])
+  -- Many blocks at once are one event: those that come while it is shut only prolong.
+  if shut and now + retry_after > till then
+    till, changed = now + retry_after, 1
+    keep()
+  elseif not shut and not stale then
+    blocks = blocks + 1
+    local cooldown = blocks >= tonumber(ARGV[5]) and tonumber(ARGV[6]) or 0
+    local length = max(cooldown, retry_after)
+    if length > 0 then
+      till, opened, probe_till = now + length, now, 0
+      plan_until(now)
+      -- All turns that were booked are void, and owed no more.
+      local level, x = read_bucket()
+      if level and level < 0 then set_bucket(bucket_key, 0, x, full, a, b) end
+    end
     keep()
   end
-end
 
-local function beat(holder, due)
-  if due == 0 then pcall('HDEL', gate_key, 'm:' .. holder)
-  elseif due then ends_at = note_holder(gate_key, holder, due) end
+elseif event == SUCCESS then
+  if blocks > 0 and not shut and not (trying and stale) then
+    blocks, till = 0, 0
+    if trying then
+      plan_until(now)
+      -- No burst when a cooldown ends.
+      local level, x = read_bucket()
+      if level and level > 0 then set_bucket(bucket_key, 0, x, full, a, b) end
+    end
+    keep()
+  end
+
+elseif event == PLAN then
+  local level, x = read_bucket()
+  local owed = level and -level * b / a or 0
+  wasted = owed > 0 and min(owed, wasted + tonumber(ARGV[5])) or 0
+  if ARGV[6] == '1' or (wasted >= WASTE and wasted >= owed * WASTE_SHARE) then
+    plan_until(now + GRACE)
+    if owed > GRACE then set_bucket(bucket_key, -GRACE * a / b, x, full, a, b) end
+  end
+  keep()
+
+elseif event == FREE then
+  changed = 1
+  -- Only the probe that is being waited for can be given up: another one may have followed it.
+  local given_up = tonumber(ARGV[5])
+  if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
+
+elseif event == BEAT then
+
+  -- A process with turns counts as dead when it has not been heard of for so long.
+  local HOLDER_LIFE = 2250000
+
+  local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
+    local latest = known and tonumber(string.match(known, '^%d+')) or 0
+    if due > latest then latest = due end
+    call('HSET', key, holder, text(latest) .. ' ' .. text(now))
+    if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
+    return keep_gate(key, ends, remembered, latest)
+  end
+  local holder, due = 'm:' .. ARGV[4], tonumber(ARGV[5])
+  if due == 0 then
+    pcall('HDEL', gate_key, holder)
+  elseif due then
+    local latest = call('HMGET', gate_key, holder)[1]
+    ends_at = note_holder(gate_key, holder, due, latest, sweep_at, remembered, ends_at)
+  end
   -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
-  if not (sweep_at and now >= sweep_at and reachable) then return end
-  local dead = take_dead(gate_key)
-  if next(dead) then bury(dead) end
-end
+  if sweep_at and now >= sweep_at and bucket_key ~= gate_key then
 
-if event == BLOCK then block(tonumber(ARGV[7]))
-elseif event == SUCCESS then succeed()
-elseif event == PLAN then replan(tonumber(ARGV[5]), ARGV[6] == '1')
-elseif event == FREE then free(tonumber(ARGV[5]))
-elseif event == BEAT then beat(ARGV[4], tonumber(ARGV[5])) end
+    -- Of a process: when its last turn is due and when it counts as dead. One that was heard of before the clock
+    -- went back was heard of now.
+    local function read_holder(key, field, value)
+      local due, seen = string.match(value, '^(%d+) (%d+)$')
+      due, seen = tonumber(due) or 0, tonumber(seen) or 0
+      if seen > now + CLOCK_STEP then
+        seen = now
+        call('HSET', key, field, text(due) .. ' ' .. text(seen))
+      end
+      return due, seen + HOLDER_LIFE
+    end
+
+    -- A user who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
+    local function take_dead(key)
+      local fields, dead, next_at = pcall('HGETALL', key), {}, math.huge
+      if fields.err then return dead end
+      for i = 1, #fields, 2 do
+        local field = fields[i]
+        if string.sub(field, 1, 2) == 'm:' then
+          local due, dies = read_holder(key, field, fields[i + 1])
+          if due > now and dies > now then next_at = min(next_at, dies) else pcall('HDEL', key, field) end
+          if due > now and dies <= now then dead[string.sub(field, 3)] = true end
+        end
+      end
+      if next_at < math.huge then call('HSET', key, 'mx', next_at) else pcall('HDEL', key, 'mx') end
+      return dead
+    end
+
+    local function free_slots(slots_key, dead, lease)
+      local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. text(now + lease), '+inf')
+      if ahead.err then return end
+      for _, id in ipairs(ahead) do
+        if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
+      end
+    end
+    local dead = take_dead(gate_key)
+    if next(dead) then
+      if slots_key then free_slots(slots_key, dead, tonumber(ARGV[6])) end
+      if prober and dead[prober] and probe_till > now then
+        probe_till, changed = 0, 1
+        call('HSET', gate_key, 'pu', 0)
+      end
+      local level, x = read_bucket()
+      if level and -level * b / a > HOLDER_GRACE then
+        plan_until(now + HOLDER_GRACE)
+        set_bucket(bucket_key, -HOLDER_GRACE * a / b, x, full, a, b)
+        keep()
+      end
+    end
+  end
+end
 
 local answer = state()
 -- Also that blocks are counted, so that others know that a success is worth publishing.

@@ -17,6 +17,11 @@ end
 
 local function write_turns()
   for key, holders in pairs(booked) do
-    for holder, due in pairs(holders) do note_holder(key, holder, due) end
+    for holder, due in pairs(holders) do
+      local field = 'm:' .. holder
+      local known = call('HMGET', key, field, 'mx', 'x', 'e')
+      local remembered, ends = tonumber(known[3] or '') or 0, tonumber(known[4] or '') or 0
+      note_holder(key, field, due, known[1], tonumber(known[2] or ''), remembered, ends)
+    end
   end
 end

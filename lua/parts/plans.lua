@@ -6,7 +6,9 @@
 
   Expects ARGV; leaves `arg` at the last argument of the last plan.
 ]]
-local BUCKET, WINDOW, LEASES = 1, 2, 3
+-- @part definition
+
+local LEASES = 3
 local kind, quota, refill, period, shadow, of, restores, window_x = {}, {}, {}, {}, {}, {}, {}, {}
 local arg = 2
 local plan_count = tonumber(ARGV[arg])

@@ -21,7 +21,7 @@ local function left_of(tokens, at, whole, a, b, log)
 end
 
 local function refund_bucket(key, full, a, b, tokens, at, whole, due)
-  local level, since, _, log = read_stored_bucket(key, full, a, b)
+  local level, _, log, since = read_stored_bucket(key, full, a, b)
   if not level then return 0 end
   -- A process that queued behind the turn owed a token or more at that time; rounding, much less.
   if due and -level > ROUNDING and -level + (now - due) * a / b > LESS_THAN_A_TOKEN then return 0 end

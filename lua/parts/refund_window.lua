@@ -8,8 +8,8 @@
 
 local function refund_window(key, length, tokens, at)
   local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
-  if fields.err or (fields[4] and fields[4] ~= SCHEMA) or is_of_bucket(fields[5]) then return 0 end
-  if is_of_window(fields[5]) and unpack('<d', fields[5], 2) ~= length then return 0 end
+  if fields.err or (fields[4] and fields[4] ~= SCHEMA) or kind_of(fields[5]) == BUCKET then return 0 end
+  if kind_of(fields[5]) == WINDOW and unpack('<d', fields[5], 2) ~= length then return 0 end
   -- @part window_fields
   if not since then return 0 end
   since, cur, prev = window_at(length, since, cur, prev, now)

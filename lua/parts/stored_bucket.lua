@@ -1,6 +1,6 @@
 --[[
-  Gives `read_stored_bucket(key, full, a, b)`: the tokens that a bucket holds now, since when, and its fields
-  `x` and `r`. A bucket that is not stored, or cannot be read, is full. Returns nil where the key holds
+  Gives `read_stored_bucket(key, full, a, b)`: the tokens that a bucket holds now, its fields `x` and `r`, and
+  since when it was stored. A bucket that is not stored, or cannot be read, is full. Returns nil where the key holds
   something else, and where a window was charged last (see own_count.lua): that is not a bucket to change.
   Counterpart: TokenBucket.level in lib/core/token-bucket.ts.
 ]]
@@ -8,10 +8,10 @@
 
 local function read_stored_bucket(key, full, a, b)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
-  if held.err or (held[3] and held[3] ~= SCHEMA) or is_of_window(held[4]) then return nil end
+  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == WINDOW then return nil end
   local t, ts = held[1], held[2]
   -- @part bucket_fields
   if not tokens then tokens, since = full, now end
   -- @part bucket_level
-  return level, since, held[4], held[5]
+  return level, held[4], held[5], since
 end
