@@ -2,7 +2,7 @@
   Decides chains of limits, each all or nothing: every limit admits and is charged, or none is.
   Several chains may come in one call; each finds what those before it left. Everything of a chain is
   read before anything of it is written, and a denied chain charges nothing. A key that several chains
-  share, as the whole server's, is read once and its tokens are written once, when all are decided.
+  share, such as that of the whole server, is read once and its tokens are written once, when all are decided.
 
   While an application is deployed a plan may have two definitions, of which each process knows one. All
   buckets of a key count in the same tokens, whatever their capacities and rates, and so do windows of
@@ -27,10 +27,10 @@
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
-    1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
+    1 allowed, 0 denied, 2 undecided because a key holds something else than a limit,
     of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
     out, blocks in a row, 1 if a process that booked turns may have died,
-    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
+    and for each limit: wait in microseconds (-1 never, -2 unreadable), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, ceil = KEYS, ARGV, math.ceil

@@ -1,7 +1,8 @@
 --[[
   Decides chains of token buckets, as decide.lua does and with the same arguments, answers and stored
   values. Most chains hold nothing else; without functions and the other kinds a batch of 32 takes a
-  tenth less of the server's time, and a lone decision a third less.
+  tenth less of the server's time, and a lone decision a third less. The rules are the same text: steps in
+  lua/parts.
 
   KEYS     one per limit, chain by chain: a hash
   ARGV[1]  the time in microseconds, or '' to take the server's, once for all
@@ -14,11 +15,11 @@
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
-    1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
-    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
+    1 allowed, 0 denied, 2 undecided because a key holds something else than a limit,
+    and for each limit: wait in microseconds (-1 never, -2 unreadable), what remains, microseconds until all is back
 
-  A key that a window has counted in as well is left to decide.lua: the answer ends before the chain
-  that meets one, with LEFT in its place, and nothing was spent for that chain or those behind it.
+  A key that a window has counted in as well is left to decide.lua: the answer ends before the first chain
+  with such a key, with LEFT in its place, and nothing is charged for that chain or those behind it.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber

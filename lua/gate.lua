@@ -1,10 +1,10 @@
 --[[
   Changes a gate: counts blocks and successes, shuts it for a cooldown, opens it again, and plans the
-  turns of the bucket behind it anew. All of it in one step, published to everybody who listens.
+  turns of the bucket behind it anew. All of it in one step, published to those who listen.
   Counterpart: lib/core/gate-record.ts.
 
   The hash also holds the processes that have booked turns: `m:<process>` is when the last of its turns is due
-  and when it was heard of; `mx` is the first time at which one of them may count as dead; `pm` is the
+  and when the process was last heard of; `mx` is the first time at which one of them may count as dead; `pm` is the
   process that makes the probe; `e` is when the hash expires.
 
   KEYS[1]  the gate: a hash
@@ -36,11 +36,11 @@ local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.u
 local ceil, max, min = math.ceil, math.max, math.min
 
 local LOOK, BLOCK, SUCCESS, PLAN, FREE, BEAT = 0, 1, 2, 3, 4, 5
--- Turns due so soon stay as they are: the news may come too late for them.
+-- Turns that are due within this time keep their time: the new plan may arrive too late for them.
 local GRACE = 50000
 -- Waste that is worth a new plan: this long at least, and this part of the queue.
 local WASTE, WASTE_SHARE = 100000, 0.1
--- Turns due so soon stay as they are when a process has died: nobody acts on a plan that it heard of longer ago.
+-- The same when a process has died: no process acts on a plan that is older than that.
 local HOLDER_GRACE = 1500000
 
 -- @part constants
@@ -147,7 +147,7 @@ elseif event == BEAT then
     local latest = call('HMGET', gate_key, holder)[1]
     ends_at = note_holder(gate_key, holder, due, latest, sweep_at, remembered, ends_at)
   end
-  -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
+  -- Where the bucket cannot be reached, the turns of the dead could not be handed on.
   if sweep_at and now >= sweep_at and bucket_key ~= gate_key then
     -- @part dead_holders
     local dead = take_dead(gate_key)

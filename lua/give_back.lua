@@ -1,5 +1,5 @@
 --[[
-  Gives back what was spent for nothing. What is no longer there is left alone: a limit that was
+  Gives back what was charged and not used. What is no longer there is left alone: a limit that was
   forgotten is full, and giving back never creates one.
 
   KEYS     one per limit; before them the gate that their chain passed, if ARGV[2] is not ''
@@ -24,8 +24,8 @@ local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
 -- @part constants
 -- @part clock
 
--- Where a plan has two definitions, only the count that was charged last gets anything back: the other one
--- has less room than it might have, never more.
+-- Where a plan has two definitions, only the count that was charged last gets tokens back: the other one has
+-- less room than it might have, never more.
 
 -- @part refund_bucket
 -- @part refund_window

@@ -1,5 +1,5 @@
 --[[
-  Prolongs leases that have not ended. One that has ended stays so: its slot may be somebody else's.
+  Renews leases that have not ended. One that has ended stays so: its slot may be lent again.
 
   KEYS     one per held slot
   ARGV[1]  the time in microseconds, or '' to take the server's

@@ -5,7 +5,7 @@ export const DECIDE: string = `--[[
   Decides chains of limits, each all or nothing: every limit admits and is charged, or none is.
   Several chains may come in one call; each finds what those before it left. Everything of a chain is
   read before anything of it is written, and a denied chain charges nothing. A key that several chains
-  share, as the whole server's, is read once and its tokens are written once, when all are decided.
+  share, such as that of the whole server, is read once and its tokens are written once, when all are decided.
 
   While an application is deployed a plan may have two definitions, of which each process knows one. All
   buckets of a key count in the same tokens, whatever their capacities and rates, and so do windows of
@@ -30,10 +30,10 @@ export const DECIDE: string = `--[[
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
-    1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
+    1 allowed, 0 denied, 2 undecided because a key holds something else than a limit,
     of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
     out, blocks in a row, 1 if a process that booked turns may have died,
-    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
+    and for each limit: wait in microseconds (-1 never, -2 unreadable), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, ceil = KEYS, ARGV, math.ceil
@@ -228,8 +228,6 @@ local function window_due(p, since, cur, prev, need)
   return due
 end
 
-local charged_windows = {}
-
 local function as_window(key, fields, x, p)
   local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
   if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then since = nil end
@@ -264,6 +262,15 @@ local function read_window(p, window, need)
   return window_due(p, window.start, current, window.previous, need) - now
 end
 
+local function answer_window(p, window)
+  local length, current = of[p], window.current
+  local left = quota[p] - current - window.rest_up
+  local reset = current > 0 and window.start + 2 * length - now
+    or window.previous > 0 and window.start + length - now or 0
+  return left > 0 and left or 0, reset
+end
+local charged_windows = {}
+
 -- Writes anew what \`x\` says of a window. Returns when the key expires.
 local function see_definitions(p, window, expires)
   local lasts, other = math.max(window.span or 0, of[p]), window.other
@@ -283,14 +290,6 @@ local function charge_window(p, window, need)
   if window.is_new then window.is_new = false end
   if window.x ~= window_x[p] or window.is_apart then expires = see_definitions(p, window, expires) end
   window.expires = expires
-end
-
-local function answer_window(p, window)
-  local length, current = of[p], window.current
-  local left = quota[p] - current - window.rest_up
-  local reset = current > 0 and window.start + 2 * length - now
-    or window.previous > 0 and window.start + length - now or 0
-  return left > 0 and left or 0, reset
 end
 
 local function write_window(window)
@@ -656,7 +655,8 @@ return out
 export const DECIDE_BUCKETS: string = `--[[
   Decides chains of token buckets, as decide.lua does and with the same arguments, answers and stored
   values. Most chains hold nothing else; without functions and the other kinds a batch of 32 takes a
-  tenth less of the server's time, and a lone decision a third less.
+  tenth less of the server's time, and a lone decision a third less. The rules are the same text: steps in
+  lua/parts.
 
   KEYS     one per limit, chain by chain: a hash
   ARGV[1]  the time in microseconds, or '' to take the server's, once for all
@@ -669,11 +669,11 @@ export const DECIDE_BUCKETS: string = `--[[
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
-    1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
-    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
+    1 allowed, 0 denied, 2 undecided because a key holds something else than a limit,
+    and for each limit: wait in microseconds (-1 never, -2 unreadable), what remains, microseconds until all is back
 
-  A key that a window has counted in as well is left to decide.lua: the answer ends before the chain
-  that meets one, with LEFT in its place, and nothing was spent for that chain or those behind it.
+  A key that a window has counted in as well is left to decide.lua: the answer ends before the first chain
+  with such a key, with LEFT in its place, and nothing is charged for that chain or those behind it.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber
@@ -824,7 +824,7 @@ return out
 
 /** lua/give_back.lua */
 export const GIVE_BACK: string = `--[[
-  Gives back what was spent for nothing. What is no longer there is left alone: a limit that was
+  Gives back what was charged and not used. What is no longer there is left alone: a limit that was
   forgotten is full, and giving back never creates one.
 
   KEYS     one per limit; before them the gate that their chain passed, if ARGV[2] is not ''
@@ -864,8 +864,8 @@ if not now then
   now = time[1] * 1000000 + time[2]
 end
 
--- Where a plan has two definitions, only the count that was charged last gets anything back: the other one
--- has less room than it might have, never more.
+-- Where a plan has two definitions, only the count that was charged last gets tokens back: the other one has
+-- less room than it might have, never more.
 
 local BUCKET, WINDOW = 1, 2
 
@@ -1002,8 +1002,8 @@ return { tonumber(ARGV[#ARGV]), changed }
 
 /** lua/release.lua */
 export const RELEASE: string = `--[[
-  Gives back slots that were lent. One whose lease has ended, or that was given back before, stays as
-  it is: nothing is counted, so that nothing can be given back twice.
+  Releases leases. One that has ended, or was released before, is ignored: slots are ids, not counts, so that
+  nothing can be released twice.
 
   KEYS     one per held slot
   ARGV     for each its lease id
@@ -1021,7 +1021,7 @@ return out
 
 /** lua/renew.lua */
 export const RENEW: string = `--[[
-  Prolongs leases that have not ended. One that has ended stays so: its slot may be somebody else's.
+  Renews leases that have not ended. One that has ended stays so: its slot may be lent again.
 
   KEYS     one per held slot
   ARGV[1]  the time in microseconds, or '' to take the server's
@@ -1077,11 +1077,11 @@ return out
 /** lua/gate.lua */
 export const GATE: string = `--[[
   Changes a gate: counts blocks and successes, shuts it for a cooldown, opens it again, and plans the
-  turns of the bucket behind it anew. All of it in one step, published to everybody who listens.
+  turns of the bucket behind it anew. All of it in one step, published to those who listen.
   Counterpart: lib/core/gate-record.ts.
 
   The hash also holds the processes that have booked turns: \`m:<process>\` is when the last of its turns is due
-  and when it was heard of; \`mx\` is the first time at which one of them may count as dead; \`pm\` is the
+  and when the process was last heard of; \`mx\` is the first time at which one of them may count as dead; \`pm\` is the
   process that makes the probe; \`e\` is when the hash expires.
 
   KEYS[1]  the gate: a hash
@@ -1113,11 +1113,11 @@ local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.u
 local ceil, max, min = math.ceil, math.max, math.min
 
 local LOOK, BLOCK, SUCCESS, PLAN, FREE, BEAT = 0, 1, 2, 3, 4, 5
--- Turns due so soon stay as they are: the news may come too late for them.
+-- Turns that are due within this time keep their time: the new plan may arrive too late for them.
 local GRACE = 50000
 -- Waste that is worth a new plan: this long at least, and this part of the queue.
 local WASTE, WASTE_SHARE = 100000, 0.1
--- Turns due so soon stay as they are when a process has died: nobody acts on a plan that it heard of longer ago.
+-- The same when a process has died: no process acts on a plan that is older than that.
 local HOLDER_GRACE = 1500000
 
 -- Stored values of another schema are left alone.
@@ -1311,7 +1311,7 @@ elseif event == BEAT then
     local latest = call('HMGET', gate_key, holder)[1]
     ends_at = note_holder(gate_key, holder, due, latest, sweep_at, remembered, ends_at)
   end
-  -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
+  -- Where the bucket cannot be reached, the turns of the dead could not be handed on.
   if sweep_at and now >= sweep_at and bucket_key ~= gate_key then
 
     -- Of a process: when its last turn is due and when it counts as dead. One that was heard of before the clock
@@ -1379,14 +1379,14 @@ return answer
 
 /** lua/notice.lua */
 export const NOTICE: string = `--[[
-  Reads or replaces a text that all processes share, and tells everybody who listens.
+  Reads or replaces a text that all processes share, and publishes each change to those who listen.
 
   KEYS[1]  a hash: the text and its version
   ARGV[1]  how long it lives without being read, in milliseconds
   ARGV[2]  0 to read, 1 to replace
-  ARGV[3]  the version that it has to have, so that nobody's change is lost
+  ARGV[3]  replace: the version that the text must have, so that no change of another process is lost
   ARGV[4]  the new text
-  ARGV[5]  the channel to tell the new version on
+  ARGV[5]  the channel on which the new version is published
   ARGV[6]  what to call the text there
   ARGV[7]  a number that comes back, by which the caller knows that the answer is its own
 
@@ -1402,20 +1402,20 @@ if ARGV[2] == '1' and version == tonumber(ARGV[3]) then
   call('HSET', KEYS[1], 'n', version, 'text', text)
 end
 if version > 0 then call('PEXPIRE', KEYS[1], ARGV[1]) end
--- Who may not publish still shares what is stored.
+-- A user who may not publish still shares what is stored.
 if replaced == 1 then redis.pcall('PUBLISH', ARGV[5], version .. ' ' .. ARGV[6]) end
 return { tonumber(ARGV[7]), replaced, version, text }
 `;
 
 /** lua/forbidden.lua */
 export const FORBIDDEN: string = `--[[
-  Tells which commands the user of this connection may not run on our keys. Runs none of them.
+  Checks which commands the user of this connection may not run on the limiter's keys. Runs none of them.
 
   KEYS     none: nothing is touched, so that any server of a cluster can be asked
-  ARGV[1]  a key as ours are
+  ARGV[1]  a key of the limiter
   then the names of commands
 
-  Returns those that are forbidden; none on servers that cannot tell (Redis before 7.0).
+  Returns those that are forbidden; none on servers that cannot check it (Redis before 7.0).
 ]]
 local forbidden = {}
 if not redis.acl_check_cmd then return forbidden end

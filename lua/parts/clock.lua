@@ -1,5 +1,5 @@
 --[[
-  Gives `now`, microseconds of the server's clock, taken once for all. And `keep_ms`, how much longer keys
+  Gives `now`, microseconds of the server's clock, taken once per call; and `keep_ms`, how much longer keys
   live than they have to, in milliseconds.
 
   Expects ARGV[1]: the time, or '' to take the server's.

@@ -1,6 +1,6 @@
 --[[
-  Gives `refund_bucket`, which gives tokens back to a bucket, or cancels a turn where it has a due time. Returns 1
-  if anything came back, else 0. Counterparts: TokenBucket.refund and .cancel in lib/core/token-bucket.ts.
+  Gives `refund_bucket`, which gives tokens back to a bucket, or cancels a turn where `due` is not nil. Returns 1 if
+  anything came back, else 0. Counterparts: TokenBucket.refund and .cancel in lib/core/token-bucket.ts.
 ]]
 -- @part stored_bucket
 -- @part refund_log

@@ -1,7 +1,7 @@
 --[[
   Gives `refund_window(key, length, tokens, at)`, which takes tokens that were counted at that time, or at an
-  unknown one, out of a window again. Returns 1 if there were any, else 0. A window that another definition
-  counts in gets nothing back. Counterpart: SlidingWindow.refund in lib/core/sliding-window.ts.
+  unknown one, out of a window again. Returns 1 if there were any, else 0. A window of another length, whose
+  count is not kept in these fields, gets nothing back. Counterpart: SlidingWindow.refund in lib/core/sliding-window.ts.
 ]]
 -- @part definition
 -- @part window_at

@@ -6,6 +6,7 @@
 -- @part other_count
 -- @part bucket_count
 -- @part window_count
+-- @part window_charge
 
 local function find_bucket(key, p)
   local fields = pcall('HMGET', key, 't', 'ts', 'v', 'x')
