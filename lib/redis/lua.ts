@@ -72,15 +72,7 @@ local now_text = text(now)
 local after_now = '(' .. now_text
 local now_packed = pack('<i8', now)
 
-local BUCKET, WINDOW = 1, 2
-
-local function kind_of(x)
-  local size = x and #x
-  if size == 16 or size == 64 then return BUCKET end
-  if size == 17 or size == 25 or size == 65 then return WINDOW end
-end
-
-local LEASES = 3
+local BUCKET, WINDOW, LEASES = 1, 2, 3
 local kind, quota, refill, period, shadow, of, restores, window_x = {}, {}, {}, {}, {}, {}, {}, {}
 local arg = 2
 local plan_count = tonumber(ARGV[arg])
@@ -101,6 +93,11 @@ local held = {}
 
 local function expire_at(key, at)
   call('PEXPIRE', key, text(ceil((at - now) / 1000) + keep_ms))
+end
+local function kind_of(x)
+  local size = x and #x
+  if size == 16 or size == 64 then return 'bucket' end
+  if size == 17 or size == 25 or size == 65 then return 'window' end
 end
 local function unpack_other(x, at)
   local lasts, length, one, two, three = unpack('<ddddd', x, at)
@@ -123,7 +120,7 @@ local function as_bucket(key, t, ts, x)
     if not (tokens < 1e15 and tokens > -1e15) then tokens = nil end
   end
   local expires, span = 0, 0
-  if kind_of(x) == BUCKET then expires, span = unpack('<i8d', x) end
+  if kind_of(x) == 'bucket' then expires, span = unpack('<i8d', x) end
   local bucket = { key = key, tokens = tokens, since = tokens and since or now, expires = expires, span = span }
   if x and #x == 64 then
     bucket.rate, bucket.other, bucket.is_apart = unpack('<d', x, 17), unpack_other(x, 25), true
@@ -235,7 +232,7 @@ local function as_window(key, fields, x, p)
     return of[p] and { of = of[p], key = key, is_new = true, since = now, cur = 0, prev = 0 } or as_bucket(key)
   end
   local window = { of = of[p], key = key, is_kept = x == window_x[p], since = since, cur = cur, prev = prev, x = x }
-  if x ~= window_x[p] and kind_of(x) == WINDOW then
+  if x ~= window_x[p] and kind_of(x) == 'window' then
     window.of = unpack('<d', x, 2)
     if #x > 17 then window.span = unpack('<d', x, 18) end
     if #x == 65 then window.other, window.is_apart = unpack_other(x, 26), true end
@@ -308,7 +305,7 @@ local function find_bucket(key, p)
   local fields = pcall('HMGET', key, 't', 'ts', 'v', 'x')
   if fields.err or (fields[3] and fields[3] ~= SCHEMA) then return NOT_OURS end
   local x = fields[4]
-  if kind_of(x) == WINDOW then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
+  if kind_of(x) == 'window' then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
   return as_bucket(key, fields[1], fields[2], x)
 end
 
@@ -321,7 +318,7 @@ local function find_window(key, p)
     local schema = call('HMGET', key, 'v')[1]
     if schema and schema ~= SCHEMA then return NOT_OURS end
   end
-  if kind_of(x) ~= BUCKET then return as_window(key, fields, x, p) end
+  if kind_of(x) ~= 'bucket' then return as_window(key, fields, x, p) end
   local bucket = call('HMGET', key, 't', 'ts')
   return as_bucket(key, bucket[1], bucket[2], x)
 end
@@ -867,17 +864,15 @@ end
 -- Where a plan has two definitions, only the count that was charged last gets tokens back: the other one has
 -- less room than it might have, never more.
 
-local BUCKET, WINDOW = 1, 2
-
 local function kind_of(x)
   local size = x and #x
-  if size == 16 or size == 64 then return BUCKET end
-  if size == 17 or size == 25 or size == 65 then return WINDOW end
+  if size == 16 or size == 64 then return 'bucket' end
+  if size == 17 or size == 25 or size == 65 then return 'window' end
 end
 
 local function read_stored_bucket(key, full, a, b)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
-  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == WINDOW then return nil end
+  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == 'window' then return nil end
   local t, ts = held[1], held[2]
   local tokens, since
   if t and ts and #t == 8 and #ts == 8 then
@@ -955,11 +950,13 @@ end
 
 local function refund_window(key, length, tokens, at)
   local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
-  if fields.err or (fields[4] and fields[4] ~= SCHEMA) or kind_of(fields[5]) == BUCKET then return 0 end
-  if kind_of(fields[5]) == WINDOW and unpack('<d', fields[5], 2) ~= length then return 0 end
+  if fields.err or (fields[4] and fields[4] ~= SCHEMA) then return 0 end
+  local kind = kind_of(fields[5])
+  if kind == 'bucket' or (kind == 'window' and unpack('<d', fields[5], 2) ~= length) then return 0 end
   local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
   if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then since = nil end
   if not since then return 0 end
+  local began = since
   since, cur, prev = window_at(length, since, cur, prev, now)
   -- From the window in which they were counted, if that is not over.
   local is_of_current = not at or at >= since
@@ -967,7 +964,8 @@ local function refund_window(key, length, tokens, at)
   local from_current = is_of_current and min(tokens, cur) or 0
   local from_previous = is_of_previous and min(tokens - from_current, prev) or 0
   if from_current + from_previous <= 0 then return 0 end
-  call('HSET', key, 'ws', since, 'c', cur - from_current, 'p', prev - from_previous)
+  if since == began and from_previous == 0 then call('HSET', key, 'c', cur - from_current)
+  else call('HSET', key, 'ws', since, 'c', cur - from_current, 'p', prev - from_previous) end
   return 1
 end
 
@@ -1178,17 +1176,15 @@ local function keep_gate(key, ends, remembered, expires)
   expire_at(key, expires)
   return expires
 end
-local BUCKET, WINDOW = 1, 2
-
 local function kind_of(x)
   local size = x and #x
-  if size == 16 or size == 64 then return BUCKET end
-  if size == 17 or size == 25 or size == 65 then return WINDOW end
+  if size == 16 or size == 64 then return 'bucket' end
+  if size == 17 or size == 25 or size == 65 then return 'window' end
 end
 
 local function read_stored_bucket(key, full, a, b)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
-  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == WINDOW then return nil end
+  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == 'window' then return nil end
   local t, ts = held[1], held[2]
   local tokens, since
   if t and ts and #t == 8 and #ts == 8 then
@@ -1204,7 +1200,7 @@ end
 
 local function set_bucket(key, tokens, x, full, a, b)
   local fills, span, other = full * b / a, 0, ''
-  if kind_of(x) == BUCKET then span = select(2, unpack('<i8d', x)) end
+  if kind_of(x) == 'bucket' then span = select(2, unpack('<i8d', x)) end
   local lasts = span > fills and span or fills
   local needed = now + lasts
   if tokens < 0 then

@@ -9,7 +9,7 @@ local charged_buckets = {}
 local function as_bucket(key, t, ts, x)
   -- @part bucket_fields
   local expires, span = 0, 0
-  if kind_of(x) == BUCKET then expires, span = unpack('<i8d', x) end
+  if kind_of(x) == 'bucket' then expires, span = unpack('<i8d', x) end
   local bucket = { key = key, tokens = tokens, since = tokens and since or now, expires = expires, span = span }
   if x and #x == 64 then
     bucket.rate, bucket.other, bucket.is_apart = unpack('<d', x, 17), unpack_other(x, 25), true

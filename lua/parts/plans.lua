@@ -6,9 +6,7 @@
 
   Expects ARGV; leaves `arg` at the last argument of the last plan.
 ]]
--- @part definition
-
-local LEASES = 3
+local BUCKET, WINDOW, LEASES = 1, 2, 3
 local kind, quota, refill, period, shadow, of, restores, window_x = {}, {}, {}, {}, {}, {}, {}, {}
 local arg = 2
 local plan_count = tonumber(ARGV[arg])

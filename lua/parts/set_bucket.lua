@@ -7,7 +7,7 @@
 
 local function set_bucket(key, tokens, x, full, a, b)
   local fills, span, other = full * b / a, 0, ''
-  if kind_of(x) == BUCKET then span = select(2, unpack('<i8d', x)) end
+  if kind_of(x) == 'bucket' then span = select(2, unpack('<i8d', x)) end
   -- @part bucket_life
   if x and #x == 64 then
     other = string.sub(x, 17)

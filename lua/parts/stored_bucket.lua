@@ -8,7 +8,7 @@
 
 local function read_stored_bucket(key, full, a, b)
   local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
-  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == WINDOW then return nil end
+  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == 'window' then return nil end
   local t, ts = held[1], held[2]
   -- @part bucket_fields
   if not tokens then tokens, since = full, now end

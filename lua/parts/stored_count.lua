@@ -12,7 +12,7 @@ local function find_bucket(key, p)
   local fields = pcall('HMGET', key, 't', 'ts', 'v', 'x')
   if fields.err or (fields[3] and fields[3] ~= SCHEMA) then return NOT_OURS end
   local x = fields[4]
-  if kind_of(x) == WINDOW then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
+  if kind_of(x) == 'window' then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
   return as_bucket(key, fields[1], fields[2], x)
 end
 
@@ -25,7 +25,7 @@ local function find_window(key, p)
     local schema = call('HMGET', key, 'v')[1]
     if schema and schema ~= SCHEMA then return NOT_OURS end
   end
-  if kind_of(x) ~= BUCKET then return as_window(key, fields, x, p) end
+  if kind_of(x) ~= 'bucket' then return as_window(key, fields, x, p) end
   local bucket = call('HMGET', key, 't', 'ts')
   return as_bucket(key, bucket[1], bucket[2], x)
 end

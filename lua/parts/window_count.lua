@@ -12,7 +12,7 @@ local function as_window(key, fields, x, p)
     return of[p] and { of = of[p], key = key, is_new = true, since = now, cur = 0, prev = 0 } or as_bucket(key)
   end
   local window = { of = of[p], key = key, is_kept = x == window_x[p], since = since, cur = cur, prev = prev, x = x }
-  if x ~= window_x[p] and kind_of(x) == WINDOW then
+  if x ~= window_x[p] and kind_of(x) == 'window' then
     window.of = unpack('<d', x, 2)
     if #x > 17 then window.span = unpack('<d', x, 18) end
     if #x == 65 then window.other, window.is_apart = unpack_other(x, 26), true end
