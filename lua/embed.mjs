@@ -3,7 +3,9 @@
 //
 // A line `-- @part name` in a script stands for lua/parts/name.lua without its head comment, indented
 // like the line. A part may ask for other parts in the same way. One that stands at the margin is put
-// where it is first asked for; one inside a function may be asked for once in a script.
+// where it is first asked for; one inside a function (a step) may be asked for once in a script.
+// Parts use what scripts declare at their top: call, pcall, pack, unpack, ceil, max and min, and what the
+// parts constants and clock give. Their head comments say what else they expect.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const SCRIPTS = {

@@ -3,6 +3,8 @@
   stored fields; read_bucket, which returns how long to wait for the cost; charge_bucket, which spends it;
   answer_bucket, which returns what remains and when all is back. And write_bucket, which keeps what all
   chains have left of those in `charged_buckets`. Counterpart: lib/core/token-bucket.ts.
+
+  Expects what plans.lua, other_count.lua, definition.lua and expire_at.lua give, `NEVER` and `now_packed`.
 ]]
 local charged_buckets = {}
 

@@ -2,6 +2,8 @@
   Step: gives `due`, the first microsecond at which a bucket that held `tokens` at `since` admits `need`
   tokens. It admits fewer now, and its capacity is not below `need`. Solved, then settled with the
   comparison that will admit it. Counterpart: TokenBucket.#dueUs in lib/core/token-bucket.ts.
+
+  Expects `tokens`, `since`, `need`, `a`, `b`.
 ]]
 local missing = (need - EPSILON - tokens) * b / a
 local due = now + LONGEST

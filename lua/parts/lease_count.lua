@@ -2,6 +2,8 @@
   Leases in chains. Gives find_leases, read_leases, charge_leases and answer_leases, which do what those of
   bucket_count.lua do. Charges are written at once: only the set knows which leases it holds already.
   Counterpart: lib/core/lease-set.ts.
+
+  Expects what plans.lua gives, `NOT_OURS`, `after_now` and `now_text`.
 ]]
 -- @part keep_leases
 

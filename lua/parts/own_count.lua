@@ -3,6 +3,8 @@
   another definition was charged last; take_over, which makes it the one that is kept in the fields of its
   kind; charge_other, which takes the cost from the second count as well. Counterpart: PlanMix in
   lib/memory/plan-mix.ts.
+
+  Expects what plans.lua, window_at.lua and fading.lua give, and `held`, the counts by key.
 ]]
 -- Until when a count matters to its own definition, and to the key.
 local function lasts_of(one)

@@ -1,6 +1,8 @@
 --[[
   Gives `read_shape(at)`: what a shape that begins at that argument asks, as decide.lua describes it, and where
   its arguments end. Counterpart: writeShape in lib/redis/decide-message.ts.
+
+  Expects what plans.lua gives.
 ]]
 local function read_shape(at)
   local plan, cost, lends = {}, {}, false

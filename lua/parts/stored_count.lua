@@ -1,6 +1,8 @@
 --[[
   Gives find_bucket and find_window, which read once what a key holds, whatever kind was charged last;
   NOT_OURS where it is nothing that we may touch.
+
+  Expects what plans.lua gives, and `NOT_OURS`.
 ]]
 -- @part definition
 -- @part other_count

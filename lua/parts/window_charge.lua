@@ -1,6 +1,8 @@
 --[[
   Charges sliding windows in chains. Gives charge_window and write_window, which do what those of
   bucket_count.lua do, and `charged_windows`. Counterpart: SlidingWindow.charge in lib/core/sliding-window.ts.
+
+  Expects what plans.lua, other_count.lua and expire_at.lua give.
 ]]
 local charged_windows = {}
 

@@ -1,6 +1,8 @@
 --[[
   Sliding windows in chains. Gives as_window, read_window and answer_window, which do what those of
   bucket_count.lua do. Counterpart: lib/core/sliding-window.ts.
+
+  Expects what plans.lua, other_count.lua, definition.lua and bucket_count.lua give, and `NEVER`.
 ]]
 -- @part window_at
 -- @part fading

@@ -2,6 +2,8 @@
   Gives `window_due`: the first microsecond at which a window of plan p admits `need` tokens, which are not
   more than its limit. Solved, then settled with the comparison that will admit it. Counterpart:
   SlidingWindow.#dueUs in lib/core/sliding-window.ts.
+
+  Expects what plans.lua, window_at.lua and fading.lua give.
 ]]
 local function window_admits(p, since, cur, prev, need, at)
   local length = of[p]
