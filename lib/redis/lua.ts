@@ -46,7 +46,8 @@ local NOT_OURS = {}
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
--- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would
+-- never end.
 local LONGEST = 630720000000000
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
@@ -77,7 +78,8 @@ local kind, quota, refill, period, shadow, of, restores, window_x = {}, {}, {}, 
 local arg = 2
 local plan_count = tonumber(ARGV[arg])
 for p = 1, plan_count do
-  local k, limit, a, b = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
+  local k, limit = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
+  local a, b = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
   kind[p], quota[p], shadow[p], restores[p] = k, limit, ARGV[arg + 5] == '1', a
   if k == BUCKET then
     refill[p], period[p], restores[p] = a, b, limit * b / a
@@ -682,7 +684,8 @@ local NEVER, UNREADABLE, LEFT = -1, -2, -1
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
--- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would
+-- never end.
 local LONGEST = 630720000000000
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
@@ -847,7 +850,8 @@ local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
--- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would
+-- never end.
 local LONGEST = 630720000000000
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
@@ -1122,7 +1126,8 @@ local HOLDER_GRACE = 1500000
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
--- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would
+-- never end.
 local LONGEST = 630720000000000
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000

@@ -11,7 +11,8 @@ local kind, quota, refill, period, shadow, of, restores, window_x = {}, {}, {}, 
 local arg = 2
 local plan_count = tonumber(ARGV[arg])
 for p = 1, plan_count do
-  local k, limit, a, b = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
+  local k, limit = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
+  local a, b = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
   kind[p], quota[p], shadow[p], restores[p] = k, limit, ARGV[arg + 5] == '1', a
   if k == BUCKET then
     refill[p], period[p], restores[p] = a, b, limit * b / a

@@ -1,6 +1,6 @@
 --[[
-  Step: reads the fields `ws`, `c` and `p` of a window. Gives `since`, `cur` and `prev`; `since` is nil where they are missing or not numbers as we write them. Such a window counts as
-  untouched.
+  Step: reads the fields `ws`, `c` and `p` of a window. Gives `since`, `cur` and `prev`; `since` is nil where
+  they are missing or not numbers as we write them. Such a window counts as untouched.
 
   Expects `fields`, which begin with these three.
 ]]
