@@ -33,7 +33,7 @@
     and for each limit: wait in microseconds (-1 never, -2 unreadable), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local KEYS, ARGV, ceil = KEYS, ARGV, math.ceil
+local KEYS, ARGV, tonumber, ceil = KEYS, ARGV, tonumber, math.ceil
 
 local PEEK, RESERVE = 1, 2
 local NEVER, UNREADABLE = -1, -2
@@ -114,27 +114,20 @@ local function begin(p, own)
   CHARGE[kind[p]](p, own, 0)
 end
 
--- Charges the limits of a chain that passes, and keeps what a denial must keep.
-local function write_chain(first, shape, lease_id, passes, acts)
-  local plan, cost = shape.plan, shape.cost
-  for i = 1, shape.limit_count do
-    local p, one, key = plan[i], found[i], KEYS[first + i]
-    if one ~= NOT_OURS then
-      if passes and admits[i] then
-        if one.last then take_over(p, one) end
-        if one.other then charge_other(p, one, cost[i]) end
-        CHARGE[kind[p]](p, one, cost[i], key, lease_id, acts)
-      elseif one.is_begun then begin(p, one)
-      elseif one.is_ahead and not one.last then rebase(p, one, key) end
-    end
-  end
-end
-
-local function answer_chain(shape)
-  local plan = shape.plan
+-- Charges the limits of a chain that passes, keeps what a denial must keep, and appends the answer for each limit.
+local function settle_chain(first, shape, lease_id, passes, acts)
+  local plan, cost, writes = shape.plan, shape.cost, shape.mode ~= PEEK
   for i = 1, shape.limit_count do
     local p, one, left, reset = plan[i], found[i], 0, 0
-    if one ~= NOT_OURS then left, reset = ANSWER[kind[p]](p, one) end
+    if one ~= NOT_OURS then
+      if passes and admits[i] and writes then
+        if one.last then take_over(p, one) end
+        if one.other then charge_other(p, one, cost[i]) end
+        CHARGE[kind[p]](p, one, cost[i], KEYS[first + i], lease_id, acts)
+      elseif one.is_begun and writes then begin(p, one)
+      elseif one.is_ahead and writes and not one.last then rebase(p, one, KEYS[first + i]) end
+      left, reset = ANSWER[kind[p]](p, one)
+    end
     out[size + 1], out[size + 2], out[size + 3] = wait[i], left, reset
     size = size + 3
   end
@@ -152,11 +145,8 @@ local function decide(first, shape, lease_id)
   local all_admit, readable, acts = read_chain(first, shape, lease_id)
   local passes = all_admit and readable and gate_readable and not shut
   out[status_at] = passes and 1 or (readable and gate_readable) and 0 or 2
-  if shape.mode ~= PEEK then
-    if gate and passes then pass_gate(gate, shape, is_probe, acts) end
-    write_chain(first, shape, lease_id, passes, acts)
-  end
-  answer_chain(shape)
+  if gate and passes and shape.mode ~= PEEK then pass_gate(gate, shape, is_probe, acts) end
+  settle_chain(first, shape, lease_id, passes, acts)
 end
 
 local shapes, first, arg_count = {}, 0, #ARGV - 1

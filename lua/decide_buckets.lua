@@ -77,17 +77,17 @@ while arg <= arg_count do
         stepped[i] = since - now > CLOCK_STEP
         if stepped[i] then since = now end
         -- @part bucket_level
-        levels[i], wait[i], admits[i] = level, 0, true
+        local waits, passes = 0, true
         if level + EPSILON < need then
-          local waits = NEVER
+          waits = NEVER
           if need <= full then
             -- @part bucket_due
             waits = due - now
           end
-          wait[i] = waits
-          admits[i] = mode == RESERVE and waits > 0 and waits <= longest
-          all_admit = all_admit and (admits[i] or shadow[i])
+          passes = mode == RESERVE and waits > 0 and waits <= longest
+          all_admit = all_admit and (passes or shadow[i])
         end
+        levels[i], wait[i], admits[i] = level, waits, passes
       end
     end
 

@@ -33,7 +33,7 @@
   gate or the plan of turns changed
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local ceil, max, min = math.ceil, math.max, math.min
+local KEYS, ARGV, tonumber, max, min = KEYS, ARGV, tonumber, math.max, math.min
 
 local LOOK, BLOCK, SUCCESS, PLAN, FREE, BEAT = 0, 1, 2, 3, 4, 5
 -- Turns that are due within this time keep their time: the new plan may arrive too late for them.

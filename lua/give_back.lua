@@ -17,7 +17,7 @@
   Returns that number, and how many of them changed anything.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local max, min = math.max, math.min
+local KEYS, ARGV, tonumber, max, min = KEYS, ARGV, tonumber, math.max, math.min
 
 local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
 

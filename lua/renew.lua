@@ -9,10 +9,10 @@
 
   Returns that number, and for each slot 1 if it was still held, else 0.
 ]]
-local call, pcall, ceil = redis.call, redis.pcall, math.ceil
+local call, pcall = redis.call, redis.pcall
 
 -- @part clock
--- @part keep_leases
+-- @part expire_at
 
 local out = { tonumber(ARGV[#ARGV]) }
 for i = 1, #KEYS do
@@ -21,7 +21,8 @@ for i = 1, #KEYS do
   out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
     call('ZADD', key, text(now + length), lease_id)
-    keep_leases(key)
+    local last
+    -- @part keep_leases
     out[i + 1] = 1
   end
 end

@@ -36,7 +36,7 @@ export const DECIDE: string = `--[[
     and for each limit: wait in microseconds (-1 never, -2 unreadable), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local KEYS, ARGV, ceil = KEYS, ARGV, math.ceil
+local KEYS, ARGV, tonumber, ceil = KEYS, ARGV, tonumber, math.ceil
 
 local PEEK, RESERVE = 1, 2
 local NEVER, UNREADABLE = -1, -2
@@ -94,7 +94,9 @@ local held = {}
 
 
 local function expire_at(key, at)
-  call('PEXPIRE', key, text(ceil((at - now) / 1000) + keep_ms))
+  local ms = (at - now) / 1000
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  call('PEXPIRE', key, text(ms + -ms % 1 + keep_ms))
 end
 local function kind_of(x)
   local size = x and #x
@@ -250,7 +252,8 @@ local function see_window(p, window)
   local start, current, previous = window_at(of[p], since, window.cur, window.prev, now)
   local rest = fading(of[p], start, previous, now)
   window.seen_by, window.start, window.current, window.previous = p, start, current, previous
-  window.rest, window.rest_up = rest, ceil(rest - EPSILON)
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  window.rest, window.rest_up = rest, rest - EPSILON + (EPSILON - rest) % 1
 end
 
 local function read_window(p, window, need)
@@ -391,13 +394,6 @@ local function charge_other(p, one, need)
   -- Never below nothing: a bucket that comes back later need not pay for all that a larger plan let through.
   other.tokens, other.since = math.max(math.min(tokens, 0), tokens - need), now
 end
-
-local function keep_leases(key, last)
-  last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
-  expire_at(key, last)
-  return last
-end
-
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
 
@@ -410,8 +406,9 @@ local function find_leases(key)
 end
 
 local function read_leases(p, leases, _, key, lease_id)
-  local over, length = leases.live - quota[p], restores[p]
+  local over = leases.live - quota[p]
   if over < 0 then return 0 end
+  local length = restores[p]
   -- A lease that ends so late was taken before the clock went back, and ends after its length from now.
   for _, id in ipairs(call('ZRANGEBYSCORE', key, now + length + LEASE_STEP, '+inf')) do
     call('ZADD', key, now + length, id)
@@ -424,13 +421,17 @@ local function read_leases(p, leases, _, key, lease_id)
 end
 
 local function charge_leases(p, leases, _, key, lease_id, from)
-  local ends, is_first = from + restores[p], leases.live == 0
+  local ends = from + restores[p]
+  local last = leases.live == 0 and ends or nil
   if leases.ended > 0 then
     call('ZREMRANGEBYSCORE', key, '-inf', now_text)
     leases.ended = 0
   end
   leases.live = leases.live + call('ZADD', key, text(ends), lease_id)
-  if leases.expires < ends then leases.expires = keep_leases(key, is_first and ends) end
+  if leases.expires >= ends then return end
+  last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+  expire_at(key, last)
+  leases.expires = last
 end
 
 local function answer_leases(p, leases)
@@ -578,27 +579,20 @@ local function begin(p, own)
   CHARGE[kind[p]](p, own, 0)
 end
 
--- Charges the limits of a chain that passes, and keeps what a denial must keep.
-local function write_chain(first, shape, lease_id, passes, acts)
-  local plan, cost = shape.plan, shape.cost
-  for i = 1, shape.limit_count do
-    local p, one, key = plan[i], found[i], KEYS[first + i]
-    if one ~= NOT_OURS then
-      if passes and admits[i] then
-        if one.last then take_over(p, one) end
-        if one.other then charge_other(p, one, cost[i]) end
-        CHARGE[kind[p]](p, one, cost[i], key, lease_id, acts)
-      elseif one.is_begun then begin(p, one)
-      elseif one.is_ahead and not one.last then rebase(p, one, key) end
-    end
-  end
-end
-
-local function answer_chain(shape)
-  local plan = shape.plan
+-- Charges the limits of a chain that passes, keeps what a denial must keep, and appends the answer for each limit.
+local function settle_chain(first, shape, lease_id, passes, acts)
+  local plan, cost, writes = shape.plan, shape.cost, shape.mode ~= PEEK
   for i = 1, shape.limit_count do
     local p, one, left, reset = plan[i], found[i], 0, 0
-    if one ~= NOT_OURS then left, reset = ANSWER[kind[p]](p, one) end
+    if one ~= NOT_OURS then
+      if passes and admits[i] and writes then
+        if one.last then take_over(p, one) end
+        if one.other then charge_other(p, one, cost[i]) end
+        CHARGE[kind[p]](p, one, cost[i], KEYS[first + i], lease_id, acts)
+      elseif one.is_begun and writes then begin(p, one)
+      elseif one.is_ahead and writes and not one.last then rebase(p, one, KEYS[first + i]) end
+      left, reset = ANSWER[kind[p]](p, one)
+    end
     out[size + 1], out[size + 2], out[size + 3] = wait[i], left, reset
     size = size + 3
   end
@@ -616,11 +610,8 @@ local function decide(first, shape, lease_id)
   local all_admit, readable, acts = read_chain(first, shape, lease_id)
   local passes = all_admit and readable and gate_readable and not shut
   out[status_at] = passes and 1 or (readable and gate_readable) and 0 or 2
-  if shape.mode ~= PEEK then
-    if gate and passes then pass_gate(gate, shape, is_probe, acts) end
-    write_chain(first, shape, lease_id, passes, acts)
-  end
-  answer_chain(shape)
+  if gate and passes and shape.mode ~= PEEK then pass_gate(gate, shape, is_probe, acts) end
+  settle_chain(first, shape, lease_id, passes, acts)
 end
 
 local shapes, first, arg_count = {}, 0, #ARGV - 1
@@ -752,9 +743,9 @@ while arg <= arg_count do
         local level = tokens
         if now > since then level = tokens + (now - since) * a / b end
         if level > full then level = full end
-        levels[i], wait[i], admits[i] = level, 0, true
+        local waits, passes = 0, true
         if level + EPSILON < need then
-          local waits = NEVER
+          waits = NEVER
           if need <= full then
             local missing = (need - EPSILON - tokens) * b / a
             local due = now + LONGEST
@@ -767,10 +758,10 @@ while arg <= arg_count do
             end
             waits = due - now
           end
-          wait[i] = waits
-          admits[i] = mode == RESERVE and waits > 0 and waits <= longest
-          all_admit = all_admit and (admits[i] or shadow[i])
+          passes = mode == RESERVE and waits > 0 and waits <= longest
+          all_admit = all_admit and (passes or shadow[i])
         end
+        levels[i], wait[i], admits[i] = level, waits, passes
       end
     end
 
@@ -842,7 +833,7 @@ export const GIVE_BACK: string = `--[[
   Returns that number, and how many of them changed anything.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local max, min = math.max, math.min
+local KEYS, ARGV, tonumber, max, min = KEYS, ARGV, tonumber, math.max, math.min
 
 local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
 
@@ -1033,7 +1024,7 @@ export const RENEW: string = `--[[
 
   Returns that number, and for each slot 1 if it was still held, else 0.
 ]]
-local call, pcall, ceil = redis.call, redis.pcall, math.ceil
+local call, pcall = redis.call, redis.pcall
 
 -- A time in the arguments comes from a test, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -1053,13 +1044,9 @@ local function text(number)
 end
 
 local function expire_at(key, at)
-  call('PEXPIRE', key, text(ceil((at - now) / 1000) + keep_ms))
-end
-
-local function keep_leases(key, last)
-  last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
-  expire_at(key, last)
-  return last
+  local ms = (at - now) / 1000
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  call('PEXPIRE', key, text(ms + -ms % 1 + keep_ms))
 end
 
 local out = { tonumber(ARGV[#ARGV]) }
@@ -1069,7 +1056,9 @@ for i = 1, #KEYS do
   out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
     call('ZADD', key, text(now + length), lease_id)
-    keep_leases(key)
+    local last
+    last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+    expire_at(key, last)
     out[i + 1] = 1
   end
 end
@@ -1112,7 +1101,7 @@ export const GATE: string = `--[[
   gate or the plan of turns changed
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local ceil, max, min = math.ceil, math.max, math.min
+local KEYS, ARGV, tonumber, max, min = KEYS, ARGV, tonumber, math.max, math.min
 
 local LOOK, BLOCK, SUCCESS, PLAN, FREE, BEAT = 0, 1, 2, 3, 4, 5
 -- Turns that are due within this time keep their time: the new plan may arrive too late for them.
@@ -1171,7 +1160,9 @@ local function text(number)
 end
 
 local function expire_at(key, at)
-  call('PEXPIRE', key, text(ceil((at - now) / 1000) + keep_ms))
+  local ms = (at - now) / 1000
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  call('PEXPIRE', key, text(ms + -ms % 1 + keep_ms))
 end
 
 local function keep_gate(key, ends, remembered, expires)

@@ -1,11 +1,8 @@
 --[[
-  Gives `keep_leases(key, last)`: a set of leases lives until its last lease ends, and not longer. It is looked
-  up where `last` is nil. Returns when that is.
-]]
--- @part expire_at
+  Step: the set of leases under `key` lives until its last lease ends, and not longer. Looks up `last`, when that
+  is, where it is nil.
 
-local function keep_leases(key, last)
-  last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
-  expire_at(key, last)
-  return last
-end
+  Expects what expire_at.lua gives.
+]]
+last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+expire_at(key, last)

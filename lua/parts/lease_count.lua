@@ -3,10 +3,8 @@
   bucket_count.lua do. Charges are written at once: only the set knows which leases it holds already.
   Counterpart: lib/core/lease-set.ts.
 
-  Expects what plans.lua gives, `NOT_OURS`, `after_now` and `now_text`.
+  Expects what plans.lua and expire_at.lua give, `NOT_OURS`, `after_now` and `now_text`.
 ]]
--- @part keep_leases
-
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
 
@@ -19,8 +17,9 @@ local function find_leases(key)
 end
 
 local function read_leases(p, leases, _, key, lease_id)
-  local over, length = leases.live - quota[p], restores[p]
+  local over = leases.live - quota[p]
   if over < 0 then return 0 end
+  local length = restores[p]
   -- A lease that ends so late was taken before the clock went back, and ends after its length from now.
   for _, id in ipairs(call('ZRANGEBYSCORE', key, now + length + LEASE_STEP, '+inf')) do
     call('ZADD', key, now + length, id)
@@ -33,13 +32,16 @@ local function read_leases(p, leases, _, key, lease_id)
 end
 
 local function charge_leases(p, leases, _, key, lease_id, from)
-  local ends, is_first = from + restores[p], leases.live == 0
+  local ends = from + restores[p]
+  local last = leases.live == 0 and ends or nil
   if leases.ended > 0 then
     call('ZREMRANGEBYSCORE', key, '-inf', now_text)
     leases.ended = 0
   end
   leases.live = leases.live + call('ZADD', key, text(ends), lease_id)
-  if leases.expires < ends then leases.expires = keep_leases(key, is_first and ends) end
+  if leases.expires >= ends then return end
+  -- @part keep_leases
+  leases.expires = last
 end
 
 local function answer_leases(p, leases)

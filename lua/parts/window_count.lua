@@ -30,7 +30,8 @@ local function see_window(p, window)
   local start, current, previous = window_at(of[p], since, window.cur, window.prev, now)
   local rest = fading(of[p], start, previous, now)
   window.seen_by, window.start, window.current, window.previous = p, start, current, previous
-  window.rest, window.rest_up = rest, ceil(rest - EPSILON)
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  window.rest, window.rest_up = rest, rest - EPSILON + (EPSILON - rest) % 1
 end
 
 local function read_window(p, window, need)
