@@ -42,8 +42,6 @@ local NOT_OURS = {}
 -- @part constants
 -- @part clock
 -- @part texts
-local now_text = text(now)
-local after_now = '(' .. now_text
 local now_packed = pack('<i8', now)
 
 -- @part plans
@@ -104,7 +102,7 @@ end
 local function rebase(p, one, key)
   one.since, one.is_ahead = now, false
   if kind[p] == BUCKET then call('HSET', key, 'ts', now_packed)
-  else call('HSET', key, 'ws', now_text) end
+  else call('HSET', key, 'ws', text[now]) end
 end
 
 -- A count that begins with a denial is kept, too, so that its room grows from now on.

@@ -71,8 +71,8 @@ if event == LOOK then return state() end
 
 local function keep()
   local expires = max(now, till) + memory
-  call('HSET', gate_key, 'g', text(generation), 'c', text(cut), 'b', text(blocks), 'u', text(till),
-    'o', text(opened), 'pu', text(probe_till), 'w', text(wasted), 'x', text(expires))
+  call('HSET', gate_key, 'g', text[generation], 'c', text[cut], 'b', text[blocks], 'u', text[till],
+    'o', text[opened], 'pu', text[probe_till], 'w', text[wasted], 'x', text[expires])
   ends_at = keep_gate(gate_key, ends_at, remembered, expires)
 end
 
@@ -171,7 +171,7 @@ local answer = state()
 -- Also that blocks are counted, so that others know that a success is worth publishing.
 if changed == 1 or event == BLOCK then
   local numbers = {}
-  for i = 1, 6 do numbers[i] = text(answer[i + 1]) end
+  for i = 1, 6 do numbers[i] = text[answer[i + 1]] end
   -- A user who may not publish still shares what is stored.
   pcall('PUBLISH', ARGV[11], table.concat(numbers, ' ') .. ' ' .. ARGV[12])
 end

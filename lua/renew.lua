@@ -20,7 +20,7 @@ for i = 1, #KEYS do
   local ends = pcall('ZSCORE', key, lease_id)
   out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
-    call('ZADD', key, text(now + length), lease_id)
+    call('ZADD', key, text[now + length], lease_id)
     local last
     -- @part keep_leases
     out[i + 1] = 1

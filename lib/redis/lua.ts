@@ -60,17 +60,13 @@ if not now then
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 end
-local texts = {}
-local function text(number)
-  local known = texts[number]
-  if not known then
-    known = string.format('%.17g', number)
-    texts[number] = known
-  end
-  return known
-end
-local now_text = text(now)
-local after_now = '(' .. now_text
+local text = setmetatable({}, {
+  __index = function(known, number)
+    local written = string.format('%.17g', number)
+    known[number] = written
+    return written
+  end,
+})
 local now_packed = pack('<i8', now)
 
 local BUCKET, WINDOW, LEASES = 1, 2, 3
@@ -96,7 +92,7 @@ local held = {}
 local function expire_at(key, at)
   local ms = (at - now) / 1000
   -- Rounded up: a call of math.ceil is several times as expensive.
-  call('PEXPIRE', key, text(ms + -ms % 1 + keep_ms))
+  call('PEXPIRE', key, text[ms + -ms % 1 + keep_ms])
 end
 local function kind_of(x)
   local size = x and #x
@@ -295,13 +291,13 @@ local function charge_window(p, window, need)
 end
 
 local function write_window(window)
-  local key, current = window.key, text(window.cur)
+  local key, current = window.key, text[window.cur]
   if window.is_kept then
     call('HSET', key, 'c', current)
   else
     local x = window.x
     if window.other then x = x .. pack_other(window.other) end
-    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA, 'x', x)
+    call('HSET', key, 'ws', text[window.since], 'c', current, 'p', text[window.prev], 'v', SCHEMA, 'x', x)
   end
   expire_at(key, window.expires)
 end
@@ -396,8 +392,11 @@ local function charge_other(p, one, need)
 end
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
+-- Later than now, for the commands of sorted sets; made with the first set.
+local after_now
 
 local function find_leases(key)
+  after_now = after_now or '(' .. text[now]
   local count = pcall('ZCARD', key)
   if type(count) == 'table' then return NOT_OURS end
   -- Most clients hold nothing, so that there is nothing to be counted or swept.
@@ -424,10 +423,10 @@ local function charge_leases(p, leases, _, key, lease_id, from)
   local ends = from + restores[p]
   local last = leases.live == 0 and ends or nil
   if leases.ended > 0 then
-    call('ZREMRANGEBYSCORE', key, '-inf', now_text)
+    call('ZREMRANGEBYSCORE', key, '-inf', text[now])
     leases.ended = 0
   end
-  leases.live = leases.live + call('ZADD', key, text(ends), lease_id)
+  leases.live = leases.live + call('ZADD', key, text[ends], lease_id)
   if leases.expires >= ends then return end
   last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
   expire_at(key, last)
@@ -469,7 +468,7 @@ end
 local function keep_gate(key, ends, remembered, expires)
   if expires < remembered then expires = remembered end
   if expires <= ends then return ends end
-  call('HSET', key, 'e', text(expires))
+  call('HSET', key, 'e', text[expires])
   expire_at(key, expires)
   return expires
 end
@@ -480,8 +479,8 @@ local HOLDER_LIFE = 2250000
 local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
   local latest = known and tonumber(string.match(known, '^%d+')) or 0
   if due > latest then latest = due end
-  call('HSET', key, holder, text(latest) .. ' ' .. text(now))
-  if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
+  call('HSET', key, holder, text[latest] .. ' ' .. text[now])
+  if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text[now + HOLDER_LIFE]) end
   return keep_gate(key, ends, remembered, latest)
 end
 
@@ -569,7 +568,7 @@ end
 local function rebase(p, one, key)
   one.since, one.is_ahead = now, false
   if kind[p] == BUCKET then call('HSET', key, 'ts', now_packed)
-  else call('HSET', key, 'ws', now_text) end
+  else call('HSET', key, 'ws', text[now]) end
 end
 
 -- A count that begins with a denial is kept, too, so that its room grows from now on.
@@ -1033,20 +1032,18 @@ if not now then
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 end
-local texts = {}
-local function text(number)
-  local known = texts[number]
-  if not known then
-    known = string.format('%.17g', number)
-    texts[number] = known
-  end
-  return known
-end
+local text = setmetatable({}, {
+  __index = function(known, number)
+    local written = string.format('%.17g', number)
+    known[number] = written
+    return written
+  end,
+})
 
 local function expire_at(key, at)
   local ms = (at - now) / 1000
   -- Rounded up: a call of math.ceil is several times as expensive.
-  call('PEXPIRE', key, text(ms + -ms % 1 + keep_ms))
+  call('PEXPIRE', key, text[ms + -ms % 1 + keep_ms])
 end
 
 local out = { tonumber(ARGV[#ARGV]) }
@@ -1055,7 +1052,7 @@ for i = 1, #KEYS do
   local ends = pcall('ZSCORE', key, lease_id)
   out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
-    call('ZADD', key, text(now + length), lease_id)
+    call('ZADD', key, text[now + length], lease_id)
     local last
     last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
     expire_at(key, last)
@@ -1149,26 +1146,24 @@ local function state()
 end
 if event == LOOK then return state() end
 
-local texts = {}
-local function text(number)
-  local known = texts[number]
-  if not known then
-    known = string.format('%.17g', number)
-    texts[number] = known
-  end
-  return known
-end
+local text = setmetatable({}, {
+  __index = function(known, number)
+    local written = string.format('%.17g', number)
+    known[number] = written
+    return written
+  end,
+})
 
 local function expire_at(key, at)
   local ms = (at - now) / 1000
   -- Rounded up: a call of math.ceil is several times as expensive.
-  call('PEXPIRE', key, text(ms + -ms % 1 + keep_ms))
+  call('PEXPIRE', key, text[ms + -ms % 1 + keep_ms])
 end
 
 local function keep_gate(key, ends, remembered, expires)
   if expires < remembered then expires = remembered end
   if expires <= ends then return ends end
-  call('HSET', key, 'e', text(expires))
+  call('HSET', key, 'e', text[expires])
   expire_at(key, expires)
   return expires
 end
@@ -1217,8 +1212,8 @@ end
 
 local function keep()
   local expires = max(now, till) + memory
-  call('HSET', gate_key, 'g', text(generation), 'c', text(cut), 'b', text(blocks), 'u', text(till),
-    'o', text(opened), 'pu', text(probe_till), 'w', text(wasted), 'x', text(expires))
+  call('HSET', gate_key, 'g', text[generation], 'c', text[cut], 'b', text[blocks], 'u', text[till],
+    'o', text[opened], 'pu', text[probe_till], 'w', text[wasted], 'x', text[expires])
   ends_at = keep_gate(gate_key, ends_at, remembered, expires)
 end
 
@@ -1292,8 +1287,8 @@ elseif event == BEAT then
   local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
     local latest = known and tonumber(string.match(known, '^%d+')) or 0
     if due > latest then latest = due end
-    call('HSET', key, holder, text(latest) .. ' ' .. text(now))
-    if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
+    call('HSET', key, holder, text[latest] .. ' ' .. text[now])
+    if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text[now + HOLDER_LIFE]) end
     return keep_gate(key, ends, remembered, latest)
   end
   local holder, due = 'm:' .. ARGV[4], tonumber(ARGV[5])
@@ -1313,7 +1308,7 @@ elseif event == BEAT then
       due, seen = tonumber(due) or 0, tonumber(seen) or 0
       if seen > now + CLOCK_STEP then
         seen = now
-        call('HSET', key, field, text(due) .. ' ' .. text(seen))
+        call('HSET', key, field, text[due] .. ' ' .. text[seen])
       end
       return due, seen + HOLDER_LIFE
     end
@@ -1335,7 +1330,7 @@ elseif event == BEAT then
     end
 
     local function free_slots(slots_key, dead, lease)
-      local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. text(now + lease), '+inf')
+      local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. text[now + lease], '+inf')
       if ahead.err then return end
       for _, id in ipairs(ahead) do
         if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
@@ -1362,7 +1357,7 @@ local answer = state()
 -- Also that blocks are counted, so that others know that a success is worth publishing.
 if changed == 1 or event == BLOCK then
   local numbers = {}
-  for i = 1, 6 do numbers[i] = text(answer[i + 1]) end
+  for i = 1, 6 do numbers[i] = text[answer[i + 1]] end
   -- A user who may not publish still shares what is stored.
   pcall('PUBLISH', ARGV[11], table.concat(numbers, ' ') .. ' ' .. ARGV[12])
 end

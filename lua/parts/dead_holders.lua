@@ -13,7 +13,7 @@ local function read_holder(key, field, value)
   due, seen = tonumber(due) or 0, tonumber(seen) or 0
   if seen > now + CLOCK_STEP then
     seen = now
-    call('HSET', key, field, text(due) .. ' ' .. text(seen))
+    call('HSET', key, field, text[due] .. ' ' .. text[seen])
   end
   return due, seen + HOLDER_LIFE
 end
@@ -35,7 +35,7 @@ local function take_dead(key)
 end
 
 local function free_slots(slots_key, dead, lease)
-  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. text(now + lease), '+inf')
+  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. text[now + lease], '+inf')
   if ahead.err then return end
   for _, id in ipairs(ahead) do
     if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end

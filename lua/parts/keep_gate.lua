@@ -8,7 +8,7 @@
 local function keep_gate(key, ends, remembered, expires)
   if expires < remembered then expires = remembered end
   if expires <= ends then return ends end
-  call('HSET', key, 'e', text(expires))
+  call('HSET', key, 'e', text[expires])
   expire_at(key, expires)
   return expires
 end

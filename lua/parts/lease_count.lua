@@ -3,12 +3,15 @@
   bucket_count.lua do. Charges are written at once: only the set knows which leases it holds already.
   Counterpart: lib/core/lease-set.ts.
 
-  Expects what plans.lua and expire_at.lua give, `NOT_OURS`, `after_now` and `now_text`.
+  Expects what plans.lua and expire_at.lua give, and `NOT_OURS`.
 ]]
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
+-- Later than now, for the commands of sorted sets; made with the first set.
+local after_now
 
 local function find_leases(key)
+  after_now = after_now or '(' .. text[now]
   local count = pcall('ZCARD', key)
   if type(count) == 'table' then return NOT_OURS end
   -- Most clients hold nothing, so that there is nothing to be counted or swept.
@@ -35,10 +38,10 @@ local function charge_leases(p, leases, _, key, lease_id, from)
   local ends = from + restores[p]
   local last = leases.live == 0 and ends or nil
   if leases.ended > 0 then
-    call('ZREMRANGEBYSCORE', key, '-inf', now_text)
+    call('ZREMRANGEBYSCORE', key, '-inf', text[now])
     leases.ended = 0
   end
-  leases.live = leases.live + call('ZADD', key, text(ends), lease_id)
+  leases.live = leases.live + call('ZADD', key, text[ends], lease_id)
   if leases.expires >= ends then return end
   -- @part keep_leases
   leases.expires = last

@@ -28,13 +28,13 @@ local function charge_window(p, window, need)
 end
 
 local function write_window(window)
-  local key, current = window.key, text(window.cur)
+  local key, current = window.key, text[window.cur]
   if window.is_kept then
     call('HSET', key, 'c', current)
   else
     local x = window.x
     if window.other then x = x .. pack_other(window.other) end
-    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA, 'x', x)
+    call('HSET', key, 'ws', text[window.since], 'c', current, 'p', text[window.prev], 'v', SCHEMA, 'x', x)
   end
   expire_at(key, window.expires)
 end
