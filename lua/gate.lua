@@ -170,9 +170,9 @@ end
 local answer = state()
 -- Also that blocks are counted, so that others know that a success is worth publishing.
 if changed == 1 or event == BLOCK then
-  local numbers = {}
-  for i = 1, 6 do numbers[i] = text[answer[i + 1]] end
+  local numbers = string.format('%.0f %.0f %.0f %.0f %.0f %.0f ',
+    answer[2], answer[3], answer[4], answer[5], answer[6], answer[7])
   -- A user who may not publish still shares what is stored.
-  pcall('PUBLISH', ARGV[11], table.concat(numbers, ' ') .. ' ' .. ARGV[12])
+  pcall('PUBLISH', ARGV[11], numbers .. ARGV[12])
 end
 return answer

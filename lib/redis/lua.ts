@@ -479,7 +479,7 @@ local HOLDER_LIFE = 2250000
 local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
   local latest = known and tonumber(string.match(known, '^%d+')) or 0
   if due > latest then latest = due end
-  call('HSET', key, holder, text[latest] .. ' ' .. text[now])
+  call('HSET', key, holder, string.format('%.0f %.0f', latest, now))
   if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text[now + HOLDER_LIFE]) end
   return keep_gate(key, ends, remembered, latest)
 end
@@ -1287,7 +1287,7 @@ elseif event == BEAT then
   local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
     local latest = known and tonumber(string.match(known, '^%d+')) or 0
     if due > latest then latest = due end
-    call('HSET', key, holder, text[latest] .. ' ' .. text[now])
+    call('HSET', key, holder, string.format('%.0f %.0f', latest, now))
     if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text[now + HOLDER_LIFE]) end
     return keep_gate(key, ends, remembered, latest)
   end
@@ -1308,7 +1308,7 @@ elseif event == BEAT then
       due, seen = tonumber(due) or 0, tonumber(seen) or 0
       if seen > now + CLOCK_STEP then
         seen = now
-        call('HSET', key, field, text[due] .. ' ' .. text[seen])
+        call('HSET', key, field, string.format('%.0f %.0f', due, seen))
       end
       return due, seen + HOLDER_LIFE
     end
@@ -1356,10 +1356,10 @@ end
 local answer = state()
 -- Also that blocks are counted, so that others know that a success is worth publishing.
 if changed == 1 or event == BLOCK then
-  local numbers = {}
-  for i = 1, 6 do numbers[i] = text[answer[i + 1]] end
+  local numbers = string.format('%.0f %.0f %.0f %.0f %.0f %.0f ',
+    answer[2], answer[3], answer[4], answer[5], answer[6], answer[7])
   -- A user who may not publish still shares what is stored.
-  pcall('PUBLISH', ARGV[11], table.concat(numbers, ' ') .. ' ' .. ARGV[12])
+  pcall('PUBLISH', ARGV[11], numbers .. ARGV[12])
 end
 return answer
 `;

@@ -13,7 +13,7 @@ local function read_holder(key, field, value)
   due, seen = tonumber(due) or 0, tonumber(seen) or 0
   if seen > now + CLOCK_STEP then
     seen = now
-    call('HSET', key, field, text[due] .. ' ' .. text[seen])
+    call('HSET', key, field, string.format('%.0f %.0f', due, seen))
   end
   return due, seen + HOLDER_LIFE
 end

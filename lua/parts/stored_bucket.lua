@@ -1,7 +1,8 @@
 --[[
   Gives `read_stored_bucket(key, full, a, b)`: the tokens that a bucket holds now, its fields `x` and `r`, and
-  since when it was stored. A bucket that is not stored, or cannot be read, is full. Returns nil where the key holds
-  something else, and where a window was charged last (see own_count.lua): that is not a bucket to change.
+  since when it was stored. A bucket that is not stored, or whose fields are not ours, is full. Returns nil where
+  the key holds something else, and where a window was charged last (see own_count.lua): that is no bucket to
+  change.
   Counterpart: TokenBucket.level in lib/core/token-bucket.ts.
 ]]
 -- @part definition

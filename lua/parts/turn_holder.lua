@@ -11,7 +11,7 @@ local HOLDER_LIFE = 2250000
 local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
   local latest = known and tonumber(string.match(known, '^%d+')) or 0
   if due > latest then latest = due end
-  call('HSET', key, holder, text[latest] .. ' ' .. text[now])
+  call('HSET', key, holder, string.format('%.0f %.0f', latest, now))
   if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text[now + HOLDER_LIFE]) end
   return keep_gate(key, ends, remembered, latest)
 end
