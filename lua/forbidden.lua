@@ -1,11 +1,11 @@
 --[[
-  Tells which commands the user of this connection may not run on our keys. Runs none of them.
+  Checks which commands the user of this connection may not run on the limiter's keys. Runs none of them.
 
   KEYS     none: nothing is touched, so that any server of a cluster can be asked
-  ARGV[1]  a key as ours are
+  ARGV[1]  a key of the limiter
   then the names of commands
 
-  Returns those that are forbidden; none on servers that cannot tell (Redis before 7.0).
+  Returns those that are forbidden; none on servers that cannot check it (Redis before 7.0).
 ]]
 local forbidden = {}
 if not redis.acl_check_cmd then return forbidden end

@@ -1,6 +1,6 @@
 --[[
-  Gives back slots that were lent. One whose lease has ended, or that was given back before, stays as
-  it is: nothing is counted, so that nothing can be given back twice.
+  Releases leases. One that has ended, or was released before, is ignored: slots are ids, not counts, so that
+  nothing can be released twice.
 
   KEYS     one per held slot
   ARGV     for each its lease id

@@ -1,5 +1,5 @@
 --[[
-  Prolongs leases that have not ended. One that has ended stays so: its slot may be somebody else's.
+  Renews leases that have not ended. One that has ended stays so: its slot may be lent again.
 
   KEYS     one per held slot
   ARGV[1]  the time in microseconds, or '' to take the server's
@@ -11,12 +11,8 @@
 ]]
 local call, pcall = redis.call, redis.pcall
 
-local now, keep_ms = tonumber(ARGV[1]), 600000
-if not now then
-  keep_ms = 1
-  local time = call('TIME')
-  now = time[1] * 1000000 + time[2]
-end
+-- @part clock
+-- @part expire_at
 
 local out = { tonumber(ARGV[#ARGV]) }
 for i = 1, #KEYS do
@@ -24,9 +20,9 @@ for i = 1, #KEYS do
   local ends = pcall('ZSCORE', key, lease_id)
   out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
-    call('ZADD', key, now + length, lease_id)
-    local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
-    call('PEXPIRE', key, math.ceil((tonumber(last[2]) - now) / 1000) + keep_ms)
+    call('ZADD', key, text[now + length], lease_id)
+    local last
+    -- @part keep_leases
     out[i + 1] = 1
   end
 end

@@ -39,7 +39,7 @@ export function levelAfter(effect: BucketEffect, level: number, plan: TokenBucke
 
 const NONE: BucketEffect = { kind: 'none' };
 
-/** What a gate remembers, and its rules. Kept in step with lua/gate.lua and lua/decide.lua. */
+/** What a gate remembers, and its rules. Kept in step with lua/gate.lua and lua/parts/gate_view.lua. */
 export class GateRecord {
   #generation = 0;
   #cutUs = 0;

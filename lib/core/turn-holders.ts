@@ -7,7 +7,10 @@ interface Holder {
   readonly seenUs: number;
 }
 
-/** The processes that have booked turns behind a gate. Kept in step with lua/gate.lua and lua/decide.lua. */
+/**
+ * The processes that have booked turns behind a gate. Kept in step with lua/parts/turn_holder.lua and
+ * lua/parts/dead_holders.lua.
+ */
 export class TurnHolders {
   readonly #holders = new Map<string, Holder>();
   /** No holder is taken for dead before. */

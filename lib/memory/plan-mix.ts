@@ -21,7 +21,7 @@ interface OtherCount extends Count {
  * What is remembered of a limit whose plan has two definitions, as two limiters may have or one while
  * it changes a plan. Each counts what was admitted under both; one that begins has as much room as the
  * other. So neither ever has more room than a bucket of the larger capacity and the larger rate. Kept
- * in step with lua/decide.lua.
+ * in step with lua/parts/own_count.lua.
  */
 export class PlanMix {
   other: OtherCount | undefined;

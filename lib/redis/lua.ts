@@ -1,11 +1,11 @@
-// Made from lua/*.lua by `npm run lua`; change those.
+// Made from lua/*.lua and lua/parts/*.lua by `npm run lua`; change those.
 
 /** lua/decide.lua */
 export const DECIDE: string = `--[[
   Decides chains of limits, each all or nothing: every limit admits and is charged, or none is.
   Several chains may come in one call; each finds what those before it left. Everything of a chain is
   read before anything of it is written, and a denied chain charges nothing. A key that several chains
-  share, as the whole server's, is read once and its tokens are written once, when all are decided.
+  share, such as that of the whole server, is read once and its tokens are written once, when all are decided.
 
   While an application is deployed a plan may have two definitions, of which each process knows one. All
   buckets of a key count in the same tokens, whatever their capacities and rates, and so do windows of
@@ -21,8 +21,8 @@ export const DECIDE: string = `--[[
              kind 1  token bucket    a tokens come back every b microseconds
              kind 2  sliding window  of a microseconds
              kind 3  concurrency     leases of a microseconds
-  then chains, those of one shape that follow each other told together: how many chains, the number of
-  their shape, if it is a new one what it is, and where one of its plans is of kind 3, for each chain
+  then chains; those of one shape that follow each other share one description: how many chains, the number
+  of their shape, if it is a new one its description, and where one of its plans is of kind 3, for each chain
   its lease id. A shape is: mode (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if
   there is a gate or 0, how many limits, for each limit its plan and its cost, and if there is a gate the
   process that books turns behind it (see gate.lua), or ''
@@ -30,143 +30,75 @@ export const DECIDE: string = `--[[
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
-    1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
+    1 allowed, 0 denied, 2 undecided because a key holds something else than a limit,
     of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
     out, blocks in a row, 1 if a process that booked turns may have died,
-    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
+    and for each limit: wait in microseconds (-1 never, -2 unreadable), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local KEYS, ARGV, ceil = KEYS, ARGV, math.ceil
+local KEYS, ARGV, tonumber, ceil = KEYS, ARGV, tonumber, math.ceil
 
-local BUCKET, LEASES = 1, 3
 local PEEK, RESERVE = 1, 2
 local NEVER, UNREADABLE = -1, -2
--- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
-local LONGEST = 630720000000000
+local NOT_OURS = {}
+
+-- Stored values of another schema are left alone.
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would
+-- never end.
+local LONGEST = 630720000000000
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
 -- The key of a bucket lives longer than it has to by this part.
 local SPARE = 0.25
--- Leases of turns that are booked ahead may end this much later than those taken now.
-local LEASE_STEP = 600000000
--- A process with turns is taken for dead when it was not heard of for so long.
-local HOLDER_LIFE = 2250000
-
--- A time that was given is a test's, and its keys must outlive it.
+-- A time in the arguments comes from a test, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
   keep_ms = 1
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 end
-
--- Redis writes out every number that it is given, which takes as long as the command it is given for;
--- many are the same.
-local texts = {}
-local function text(number)
-  local known = texts[number]
-  if not known then
-    known = string.format('%.17g', number)
-    texts[number] = known
-  end
-  return known
-end
-
-local now_text = text(now)
-local after_now = '(' .. now_text
+local text = setmetatable({}, {
+  __index = function(known, number)
+    local written = string.format('%.17g', number)
+    known[number] = written
+    return written
+  end,
+})
 local now_packed = pack('<i8', now)
 
--- \`of\` tells counts apart: the length of windows, nothing for buckets. \`restores\` is the time in which a
--- plan is restored.
-local kind, quota, a, b, shadow, of, restores, window_x = {}, {}, {}, {}, {}, {}, {}, {}
+local BUCKET, WINDOW, LEASES = 1, 2, 3
+local kind, quota, refill, period, shadow, of, restores, window_x = {}, {}, {}, {}, {}, {}, {}, {}
 local arg = 2
 local plan_count = tonumber(ARGV[arg])
 for p = 1, plan_count do
-  kind[p] = tonumber(ARGV[arg + 1])
-  quota[p] = tonumber(ARGV[arg + 2])
-  a[p] = tonumber(ARGV[arg + 3])
-  b[p] = tonumber(ARGV[arg + 4])
-  shadow[p] = ARGV[arg + 5] == '1'
-  if kind[p] == BUCKET then
-    restores[p] = quota[p] * b[p] / a[p]
-  elseif kind[p] ~= LEASES then
-    of[p], restores[p], window_x[p] = a[p], a[p], pack('<bdd', 2, a[p], quota[p])
+  local k, limit = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
+  local a, b = tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4])
+  kind[p], quota[p], shadow[p], restores[p] = k, limit, ARGV[arg + 5] == '1', a
+  if k == BUCKET then
+    refill[p], period[p], restores[p] = a, b, limit * b / a
+  elseif k == WINDOW then
+    of[p], window_x[p] = a, pack('<bdd', WINDOW, a, limit)
   end
   arg = arg + 5
 end
 
--- What was found for the chain at hand, by the position of the limit.
-local found, wait, admits = {}, {}, {}
-
--- What is held under each key, as the chains so far leave it; and what is to be written of that.
+-- What is held under each key, as the chains so far leave it.
 local held = {}
-local charged_buckets, charged_windows = {}, {}
-local NOT_OURS = {}
 
--- Tokens of a bucket that held \`tokens\` at \`since\`, at another time.
-local function tokens_at(p, tokens, since, at)
-  if at > since then tokens = tokens + (at - since) * a[p] / b[p] end
-  if tokens > quota[p] then return quota[p] end
-  return tokens
+
+local function expire_at(key, at)
+  local ms = (at - now) / 1000
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  call('PEXPIRE', key, text[ms + -ms % 1 + keep_ms])
 end
-
--- Until a bucket holds the cost: solved, then settled with the comparison that will admit it.
-local function bucket_wait(p, tokens, since, need)
-  if need > quota[p] then return NEVER end
-  local missing = (need - EPSILON - tokens) * b[p] / a[p]
-  if missing > LONGEST then return LONGEST end
-  local due = since + ceil(missing)
-  if due <= now then due = now + 1 end
-  while tokens_at(p, tokens, since, due) + EPSILON < need do due = due + 1 end
-  while due > now + 1 and tokens_at(p, tokens, since, due - 1) + EPSILON >= need do due = due - 1 end
-  return due - now
+local function kind_of(x)
+  local size = x and #x
+  if size == 16 or size == 64 then return 'bucket' end
+  if size == 17 or size == 25 or size == 65 then return 'window' end
 end
-
--- The window of a length that holds \`at\`, of one that began at \`since\`.
-local function window_at(length, since, cur, prev, at)
-  local elapsed = at - since
-  if elapsed < length then return since, cur, prev end
-  if elapsed < 2 * length then return since + length, 0, cur end
-  return at, 0, 0
-end
-
--- What is still counted of the previous window.
-local function fading(length, since, prev, at)
-  local elapsed = at - since
-  if elapsed < 0 then elapsed = 0 end
-  return prev * (length - elapsed) / length
-end
-
-local function window_admits(p, since, cur, prev, need, at)
-  since, cur, prev = window_at(a[p], since, cur, prev, at)
-  return fading(a[p], since, prev, at) <= quota[p] - need - cur + EPSILON
-end
-
-local function window_wait(p, since, cur, prev, need)
-  if need > quota[p] then return NEVER end
-  local free, due = quota[p] - need - cur, since
-  if free >= 0 then
-    due = since + ceil(a[p] - (free + EPSILON) * a[p] / prev)
-  else
-    due = since + a[p] + ceil(a[p] - (quota[p] - need + EPSILON) * a[p] / cur)
-  end
-  if due <= now then due = now + 1 end
-  while not window_admits(p, since, cur, prev, need, due) do due = due + 1 end
-  while due > now + 1 and window_admits(p, since, cur, prev, need, due - 1) do due = due - 1 end
-  return due - now
-end
-
--- The finders read what is held under a key, once.
-
--- Of a bucket \`x\` is when its key expires and how long it lives at least, in 0.1 the capacity, which is
--- less; before another count, the tokens per microsecond. Of a window it is its kind, length and limit, in
--- 0.1 nothing; then how long it lives at least, if that is longer, and before another count in any case.
-local function is_of_bucket(x) return #x == 16 or #x == 64 end
-local function is_of_window(x) return #x == 17 or #x == 25 or #x == 65 end
-
 local function unpack_other(x, at)
   local lasts, length, one, two, three = unpack('<ddddd', x, at)
   if length == 0 then
@@ -179,31 +111,128 @@ local function pack_other(other)
   if not other.of then return pack('<ddddd', other.lasts, 0, other.tokens, other.since, other.rate) end
   return pack('<ddddd', other.lasts, other.of, other.since, other.cur, other.prev)
 end
+local charged_buckets = {}
 
-local function as_bucket(key, fields, x)
-  local tokens, since, expires, span = fields[1], fields[2], 0, 0
-  -- Anything that is not a number as we write it is taken for nothing, and written anew.
-  if tokens and since and #tokens == 8 and #since == 8 then
-    tokens, since = unpack('<d', tokens), unpack('<i8', since)
-    if not (tokens < 1e15 and tokens > -1e15) then tokens, since = nil, now end
-  else
-    tokens, since = nil, now
+local function as_bucket(key, t, ts, x)
+  local tokens, since
+  if t and ts and #t == 8 and #ts == 8 then
+    tokens, since = unpack('<d', t), unpack('<i8', ts)
+    if not (tokens < 1e15 and tokens > -1e15) then tokens = nil end
   end
-  if x and is_of_bucket(x) then expires, span = unpack('<i8d', x) end
-  local bucket = { key = key, tokens = tokens, since = since, expires = expires, span = span }
+  local expires, span = 0, 0
+  if kind_of(x) == 'bucket' then expires, span = unpack('<i8d', x) end
+  local bucket = { key = key, tokens = tokens, since = tokens and since or now, expires = expires, span = span }
   if x and #x == 64 then
     bucket.rate, bucket.other, bucket.is_apart = unpack('<d', x, 17), unpack_other(x, 25), true
   end
   return bucket
 end
 
+local function read_bucket(p, bucket, need)
+  local full, a, b = quota[p], refill[p], period[p]
+  local tokens, since = bucket.tokens or full, bucket.since
+  bucket.is_ahead = since - now > CLOCK_STEP
+  if bucket.is_ahead then since = now end
+  local level = tokens
+  if now > since then level = tokens + (now - since) * a / b end
+  if level > full then level = full end
+  bucket.level = level
+  if level + EPSILON >= need then return 0 end
+  if need > full then return NEVER end
+  local missing = (need - EPSILON - tokens) * b / a
+  local due = now + LONGEST
+  if missing <= LONGEST then
+    -- Rounded up by \`%\`, as everywhere in buckets: calls of math.ceil are several times as expensive.
+    due = since + (missing + -missing % 1)
+    if due <= now then due = now + 1 end
+    while tokens + (due - since) * a / b + EPSILON < need do due = due + 1 end
+    while due > now + 1 and tokens + (due - 1 - since) * a / b + EPSILON >= need do due = due - 1 end
+  end
+  return due - now
+end
+
+local function charge_bucket(p, bucket, need)
+  local a, b, fills, span = refill[p], period[p], restores[p], bucket.span
+  local tokens = bucket.level - need
+  if not bucket.is_charged then charged_buckets[#charged_buckets + 1] = bucket end
+  bucket.is_charged, bucket.level, bucket.tokens, bucket.since = true, tokens, tokens, now
+  local lasts = span > fills and span or fills
+  local needed = now + lasts
+  if tokens < 0 then
+    local owed = tokens * b / a
+    owed = owed % 1 - owed
+    needed = needed + (owed < LONGEST and owed or LONGEST)
+  end
+  if bucket.other then
+    needed = math.max(needed, bucket.other.lasts)
+    bucket.rate, bucket.is_armed = a / b, true
+  end
+  -- Not armed anew while it will live long enough: that saves a command and two fields mostly.
+  if bucket.expires >= needed and lasts == span then return end
+  needed = needed + lasts * SPARE
+  bucket.expires, bucket.span, bucket.is_armed = needed - needed % 1, lasts, true
+end
+
+local function answer_bucket(p, bucket)
+  local full, a, b, level = quota[p], refill[p], period[p], bucket.level
+  local left = level + EPSILON
+  left = left >= 1 and left - left % 1 or 0
+  local reset = (level - full) * b / a
+  if reset < -LONGEST then reset = -LONGEST end
+  reset = reset % 1 - reset
+  return left, reset
+end
+
+local function write_bucket(bucket)
+  local key, tokens = bucket.key, pack('<d', bucket.tokens)
+  if not bucket.is_armed then
+    call('HSET', key, 't', tokens, 'ts', now_packed)
+    return
+  end
+  local x = pack('<i8d', bucket.expires, bucket.span)
+  if bucket.other then x = x .. pack('<d', bucket.rate) .. pack_other(bucket.other) end
+  call('HSET', key, 't', tokens, 'ts', now_packed, 'v', SCHEMA, 'x', x)
+  expire_at(key, bucket.expires)
+end
+local function window_at(length, since, cur, prev, at)
+  local elapsed = at - since
+  if elapsed < length then return since, cur, prev end
+  if elapsed < 2 * length then return since + length, 0, cur end
+  return at, 0, 0
+end
+local function fading(length, since, prev, at)
+  local elapsed = at - since
+  if elapsed < 0 then elapsed = 0 end
+  return prev * (length - elapsed) / length
+end
+local function window_admits(p, since, cur, prev, need, at)
+  local length = of[p]
+  since, cur, prev = window_at(length, since, cur, prev, at)
+  return fading(length, since, prev, at) <= quota[p] - need - cur + EPSILON
+end
+
+local function window_due(p, since, cur, prev, need)
+  local length, spare = of[p], quota[p] - need
+  local free, due = spare - cur, nil
+  if free >= 0 then
+    due = since + ceil(length - (free + EPSILON) * length / prev)
+  else
+    due = since + length + ceil(length - (spare + EPSILON) * length / cur)
+  end
+  if due <= now then due = now + 1 end
+  while not window_admits(p, since, cur, prev, need, due) do due = due + 1 end
+  while due > now + 1 and window_admits(p, since, cur, prev, need, due - 1) do due = due - 1 end
+  return due
+end
+
 local function as_window(key, fields, x, p)
   local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
-  if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then
-    return { of = of[p], key = key, is_new = true, since = now, cur = 0, prev = 0 }
+  if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then since = nil end
+  if not since then
+    return of[p] and { of = of[p], key = key, is_new = true, since = now, cur = 0, prev = 0 } or as_bucket(key)
   end
   local window = { of = of[p], key = key, is_kept = x == window_x[p], since = since, cur = cur, prev = prev, x = x }
-  if x ~= window_x[p] and x and is_of_window(x) then
+  if x ~= window_x[p] and kind_of(x) == 'window' then
     window.of = unpack('<d', x, 2)
     if #x > 17 then window.span = unpack('<d', x, 18) end
     if #x == 65 then window.other, window.is_apart = unpack_other(x, 26), true end
@@ -211,12 +240,74 @@ local function as_window(key, fields, x, p)
   return window
 end
 
+-- Now is the same for all chains: what one found of a window is good for the next of the same plan.
+local function see_window(p, window)
+  local since = window.since
+  window.is_ahead = since - now > CLOCK_STEP
+  if window.is_ahead then since = now end
+  local start, current, previous = window_at(of[p], since, window.cur, window.prev, now)
+  local rest = fading(of[p], start, previous, now)
+  window.seen_by, window.start, window.current, window.previous = p, start, current, previous
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  window.rest, window.rest_up = rest, rest - EPSILON + (EPSILON - rest) % 1
+end
+
+local function read_window(p, window, need)
+  if window.seen_by ~= p then see_window(p, window) end
+  local current = window.current
+  if window.rest <= quota[p] - need - current + EPSILON then return 0 end
+  if need > quota[p] then return NEVER end
+  return window_due(p, window.start, current, window.previous, need) - now
+end
+
+local function answer_window(p, window)
+  local length, current = of[p], window.current
+  local left = quota[p] - current - window.rest_up
+  local reset = current > 0 and window.start + 2 * length - now
+    or window.previous > 0 and window.start + length - now or 0
+  return left > 0 and left or 0, reset
+end
+local charged_windows = {}
+
+-- Writes anew what \`x\` says of a window. Returns when the key expires.
+local function see_definitions(p, window, expires)
+  local lasts, other = math.max(window.span or 0, of[p]), window.other
+  window.x, window.span, window.is_kept = window_x[p], lasts, nil
+  if other or lasts > of[p] then window.x = window.x .. pack('<d', lasts) end
+  return math.max(expires, now + lasts, other and other.lasts or 0)
+end
+
+local function charge_window(p, window, need)
+  local current = window.current + need
+  window.current, window.cur = current, current
+  if window.charged_by == p then return end
+  if not window.charged_by then charged_windows[#charged_windows + 1] = window end
+  local start, expires = window.start, window.start + 2 * of[p]
+  if window.since ~= start then window.is_kept = nil end
+  window.charged_by, window.since, window.prev = p, start, window.previous
+  if window.is_new then window.is_new = false end
+  if window.x ~= window_x[p] or window.is_apart then expires = see_definitions(p, window, expires) end
+  window.expires = expires
+end
+
+local function write_window(window)
+  local key, current = window.key, text[window.cur]
+  if window.is_kept then
+    call('HSET', key, 'c', current)
+  else
+    local x = window.x
+    if window.other then x = x .. pack_other(window.other) end
+    call('HSET', key, 'ws', text[window.since], 'c', current, 'p', text[window.prev], 'v', SCHEMA, 'x', x)
+  end
+  expire_at(key, window.expires)
+end
+
 local function find_bucket(key, p)
   local fields = pcall('HMGET', key, 't', 'ts', 'v', 'x')
   if fields.err or (fields[3] and fields[3] ~= SCHEMA) then return NOT_OURS end
   local x = fields[4]
-  if x and is_of_window(x) then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
-  return as_bucket(key, fields, x)
+  if kind_of(x) == 'window' then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
+  return as_bucket(key, fields[1], fields[2], x)
 end
 
 local function find_window(key, p)
@@ -228,18 +319,10 @@ local function find_window(key, p)
     local schema = call('HMGET', key, 'v')[1]
     if schema and schema ~= SCHEMA then return NOT_OURS end
   end
-  if x and is_of_bucket(x) then return as_bucket(key, call('HMGET', key, 't', 'ts'), x) end
-  return as_window(key, fields, x, p)
+  if kind_of(x) ~= 'bucket' then return as_window(key, fields, x, p) end
+  local bucket = call('HMGET', key, 't', 'ts')
+  return as_bucket(key, bucket[1], bucket[2], x)
 end
-
-local function find_leases(key)
-  local count = pcall('ZCARD', key)
-  if type(count) == 'table' then return NOT_OURS end
-  -- Most clients hold nothing, so that there is nothing to be counted or swept.
-  local live = count > 0 and call('ZCOUNT', key, after_now, '+inf') or 0
-  return { live = live, ended = count - live, expires = 0 }
-end
-
 -- Until when a count matters to its own definition, and to the key.
 local function lasts_of(one)
   if not one.of then return one.tokens and one.since + one.span or 0 end
@@ -253,19 +336,19 @@ local function room_of(one)
     return now > one.since and one.tokens + (now - one.since) * one.rate or one.tokens
   end
   local since, cur, prev = window_at(one.of, one.since, one.cur, one.prev, now)
-  -- A window of 0.1 does not tell its limit.
+  -- A window of 0.1 does not say its limit.
   local limit = one.x and #one.x > 16 and unpack('<d', one.x, 10) or math.huge
   local room = limit - cur - fading(one.of, since, prev, now)
   return room > 0 and room or 0
 end
 
--- The count that plan p goes by where another definition was charged last. One that begins has the same
--- room. What a window lacks of its limit fades as what was counted in the window before.
+-- One that begins has the same room. What a window lacks of its limit fades as what was counted in the
+-- window before.
 local function own_count(p, last)
   local own = last.other
   if not own or own.of ~= of[p] then
     -- How fast a bucket refills is kept only while there is another count.
-    if not last.of and not last.rate then last.rate = quota[p] / a[p] end
+    if not last.of and not last.rate then last.rate = quota[p] / restores[p] end
     own = { of = of[p], is_apart = true, since = now }
     local room = quota[p]
     if lasts_of(last) > now or (last.tokens or 0) < 0 then
@@ -278,7 +361,6 @@ local function own_count(p, last)
   return own
 end
 
--- Makes a count the one that is kept in the fields of its kind.
 local function take_over(p, own)
   local last = own.last
   own.key, own.expires, own.span = last.key, 0, restores[p]
@@ -290,8 +372,8 @@ local function take_over(p, own)
   held[own.key] = own
 end
 
--- Takes the cost from the other count as well, unless it has been restored since its own definition was
--- last charged: that one is not used any more.
+-- Not from a count that has been restored since its own definition was last charged: that one is not used
+-- any more.
 local function charge_other(p, one, need)
   local other = one.other
   if other.lasts <= now then
@@ -308,42 +390,27 @@ local function charge_other(p, one, need)
   -- Never below nothing: a bucket that comes back later need not pay for all that a larger plan let through.
   other.tokens, other.since = math.max(math.min(tokens, 0), tokens - need), now
 end
+-- Leases of turns that are booked ahead may end this much later than those taken now.
+local LEASE_STEP = 600000000
+-- Later than now, for the commands of sorted sets; made with the first set.
+local after_now
 
--- The readers see what was found as plan p does, and return how long to wait for the cost.
-
-local function read_bucket(p, bucket, need)
-  local tokens, since = bucket.tokens or quota[p], bucket.since
-  bucket.is_ahead = since - now > CLOCK_STEP
-  if bucket.is_ahead then since = now end
-  bucket.level = tokens_at(p, tokens, since, now)
-  if bucket.level + EPSILON < need then return bucket_wait(p, tokens, since, need) end
-  return 0
-end
-
--- Now is the same for all chains: what one found of a window is good for the next of the same plan.
-local function see_window(p, window)
-  local since = window.since
-  window.is_ahead = since - now > CLOCK_STEP
-  if window.is_ahead then since = now end
-  local start, current, previous = window_at(a[p], since, window.cur, window.prev, now)
-  local rest = fading(a[p], start, previous, now)
-  window.seen_by, window.start, window.current, window.previous = p, start, current, previous
-  window.rest, window.rest_up = rest, ceil(rest - EPSILON)
-end
-
-local function read_window(p, window, need)
-  if window.seen_by ~= p then see_window(p, window) end
-  local current = window.current
-  if window.rest <= quota[p] - need - current + EPSILON then return 0 end
-  return window_wait(p, window.start, current, window.previous, need)
+local function find_leases(key)
+  after_now = after_now or '(' .. text[now]
+  local count = pcall('ZCARD', key)
+  if type(count) == 'table' then return NOT_OURS end
+  -- Most clients hold nothing, so that there is nothing to be counted or swept.
+  local live = count > 0 and call('ZCOUNT', key, after_now, '+inf') or 0
+  return { live = live, ended = count - live, expires = 0 }
 end
 
 local function read_leases(p, leases, _, key, lease_id)
   local over = leases.live - quota[p]
   if over < 0 then return 0 end
+  local length = restores[p]
   -- A lease that ends so late was taken before the clock went back, and ends after its length from now.
-  for _, id in ipairs(call('ZRANGEBYSCORE', key, now + a[p] + LEASE_STEP, '+inf')) do
-    call('ZADD', key, now + a[p], id)
+  for _, id in ipairs(call('ZRANGEBYSCORE', key, now + length + LEASE_STEP, '+inf')) do
+    call('ZADD', key, now + length, id)
   end
   -- Taking a lease again that is held already takes no other slot.
   local ends = call('ZSCORE', key, lease_id)
@@ -352,106 +419,18 @@ local function read_leases(p, leases, _, key, lease_id)
   return tonumber(sure[2]) - now
 end
 
--- The chargers spend the cost. A key lives until its limit is restored.
-
-local function charge_bucket(p, bucket, need)
-  local tokens = bucket.level - need
-  if not bucket.is_charged then charged_buckets[#charged_buckets + 1] = bucket end
-  bucket.is_charged, bucket.level, bucket.tokens, bucket.since = true, tokens, tokens, now
-  local full_at = now + ceil((quota[p] - tokens) * b[p] / a[p])
-  local lasts = restores[p]
-  if bucket.span > lasts then lasts = bucket.span end
-  local needed = now + lasts
-  if tokens < 0 then needed = needed + math.min(ceil(-tokens * b[p] / a[p]), LONGEST) end
-  if bucket.other then
-    needed = math.max(needed, bucket.other.lasts)
-    bucket.rate, bucket.is_armed = a[p] / b[p], true
-  end
-  -- Not armed anew while it will live long enough: that saves a command and two fields mostly.
-  if bucket.expires >= needed and lasts == bucket.span then return end
-  needed = needed + lasts * SPARE
-  bucket.expires, bucket.span = needed - needed % 1, lasts
-  bucket.is_armed = true
-end
-
--- Writes anew what \`x\` says of a window. Returns when the key expires.
-local function see_definitions(p, window, expires)
-  local lasts, other = math.max(window.span or 0, a[p]), window.other
-  window.x, window.span, window.is_kept = window_x[p], lasts, nil
-  if other or lasts > a[p] then window.x = window.x .. pack('<d', lasts) end
-  return math.max(expires, now + lasts, other and other.lasts or 0)
-end
-
-local function charge_window(p, window, need)
-  local current = window.current + need
-  window.current, window.cur = current, current
-  if window.charged_by == p then return end
-  if not window.charged_by then charged_windows[#charged_windows + 1] = window end
-  local start, expires = window.start, window.start + 2 * a[p]
-  if window.since ~= start then window.is_kept = nil end
-  window.charged_by, window.since, window.prev = p, start, window.previous
-  if window.is_new then window.is_new = false end
-  if window.x ~= window_x[p] or window.is_apart then expires = see_definitions(p, window, expires) end
-  window.expires = expires
-end
-
--- Written at once: only the set knows who is in it already.
 local function charge_leases(p, leases, _, key, lease_id, from)
-  local ends, is_first = from + a[p], leases.live == 0
+  local ends = from + restores[p]
+  local last = leases.live == 0 and ends or nil
   if leases.ended > 0 then
-    call('ZREMRANGEBYSCORE', key, '-inf', now_text)
+    call('ZREMRANGEBYSCORE', key, '-inf', text[now])
     leases.ended = 0
   end
-  leases.live = leases.live + call('ZADD', key, text(ends), lease_id)
+  leases.live = leases.live + call('ZADD', key, text[ends], lease_id)
   if leases.expires >= ends then return end
-  local last = is_first and ends or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+  last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+  expire_at(key, last)
   leases.expires = last
-  call('PEXPIRE', key, text(ceil((last - now) / 1000) + keep_ms))
-end
-
--- The writers keep what all chains have left.
-
-local function write_bucket(bucket)
-  local key, tokens = bucket.key, pack('<d', bucket.tokens)
-  if not bucket.is_armed then
-    call('HSET', key, 't', tokens, 'ts', now_packed)
-    return
-  end
-  local x = pack('<i8d', bucket.expires, bucket.span)
-  if bucket.other then x = x .. pack('<d', bucket.rate) .. pack_other(bucket.other) end
-  call('HSET', key, 't', tokens, 'ts', now_packed, 'v', SCHEMA, 'x', x)
-  call('PEXPIRE', key, text(ceil((bucket.expires - now) / 1000) + keep_ms))
-end
-
-local function write_window(window)
-  local key, current = window.key, text(window.cur)
-  if window.is_kept then
-    call('HSET', key, 'c', current)
-  else
-    local x = window.x
-    if window.other then x = x .. pack_other(window.other) end
-    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA, 'x', x)
-  end
-  call('PEXPIRE', key, text(ceil((window.expires - now) / 1000) + keep_ms))
-end
-
--- What remains, and when all of it is back.
-
-local function answer_bucket(p, bucket)
-  local left = bucket.level + EPSILON
-  -- Rounded by \`%\`, down and up: calls of math.floor and math.ceil cost more than the rest of this.
-  left = left - left % 1
-  local missing = (bucket.level - quota[p]) * b[p] / a[p]
-  if missing < -LONGEST then missing = -LONGEST end
-  return left > 0 and left or 0, missing % 1 - missing
-end
-
-local function answer_window(p, window)
-  local current = window.current
-  local left = quota[p] - current - window.rest_up
-  local reset = current > 0 and window.start + 2 * a[p] - now
-    or window.previous > 0 and window.start + a[p] - now or 0
-  return left > 0 and left or 0, reset
 end
 
 local function answer_leases(p, leases)
@@ -464,13 +443,9 @@ local FIND = { find_bucket, find_window, find_leases }
 local READ = { read_bucket, read_window, read_leases }
 local CHARGE = { charge_bucket, charge_window, charge_leases }
 local ANSWER = { answer_bucket, answer_window, answer_leases }
-local find, read, charge, answer = {}, {}, {}, {}
-for p = 1, plan_count do
-  local k = kind[p]
-  find[p], read[p], charge[p], answer[p] = FIND[k], READ[k], CHARGE[k], ANSWER[k]
-end
 
--- What a shape asks, and where its arguments end.
+local out, size = { tonumber(ARGV[#ARGV]), now }, 2
+
 local function read_shape(at)
   local plan, cost, lends = {}, {}, false
   local limit_count = tonumber(ARGV[at + 3])
@@ -479,37 +454,39 @@ local function read_shape(at)
     plan[i], cost[i] = p, tonumber(ARGV[at + 3 + 2 * i])
     if kind[p] == LEASES then lends = true end
   end
-  local after = at + 4 + 2 * limit_count
-  local holder
-  if tonumber(ARGV[at + 2]) > 0 then
+  local probe_length, after, holder = tonumber(ARGV[at + 2]), at + 4 + 2 * limit_count, nil
+  if probe_length > 0 then
     holder, after = ARGV[after], after + 1
   end
   local shape = {
-    mode = tonumber(ARGV[at]), longest = tonumber(ARGV[at + 1]), probe_length = tonumber(ARGV[at + 2]),
+    mode = tonumber(ARGV[at]), longest = tonumber(ARGV[at + 1]), probe_length = probe_length,
     limit_count = limit_count, plan = plan, cost = cost, lends = lends, holder = holder ~= '' and holder,
   }
   return shape, after
 end
 
--- A count that begins with a denial is kept, too, so that its room grows from now on.
-local function begin(p, own)
-  take_over(p, own)
-  if own.other then charge_other(p, own, 0) end
-  charge[p](p, own, 0)
+local function keep_gate(key, ends, remembered, expires)
+  if expires < remembered then expires = remembered end
+  if expires <= ends then return ends end
+  call('HSET', key, 'e', text[expires])
+  expire_at(key, expires)
+  return expires
 end
 
--- The one other thing that a denial writes, at once: without it the limit would stand still until the clock is
--- where it was before it went back.
-local function rebase(p, one, key)
-  one.since, one.is_ahead = now, false
-  if kind[p] == BUCKET then call('HSET', key, 'ts', now_packed)
-  else call('HSET', key, 'ws', now_text) end
+-- A process with turns counts as dead when it has not been heard of for so long.
+local HOLDER_LIFE = 2250000
+
+local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
+  local latest = known and tonumber(string.match(known, '^%d+')) or 0
+  if due > latest then latest = due end
+  call('HSET', key, holder, string.format('%.0f %.0f', latest, now))
+  if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text[now + HOLDER_LIFE]) end
+  return keep_gate(key, ends, remembered, latest)
 end
 
--- The turns that are booked in this call: for each gate the processes, and when their last is due.
 local booked = {}
 
-local function note_turn(key, holder, due)
+local function book_turn(key, holder, due)
   local holders = booked[key]
   if not holders then
     holders = {}
@@ -518,25 +495,17 @@ local function note_turn(key, holder, due)
   if due > (holders[holder] or 0) then holders[holder] = due end
 end
 
--- Kept as gate.lua does.
-local function write_holder(key, holder, due)
-  local field = 'm:' .. holder
-  local known = call('HMGET', key, field, 'mx', 'x', 'e')
-  local latest = known[1] and tonumber(string.match(known[1], '^%d+')) or 0
-  if latest > due then due = latest end
-  call('HSET', key, field, text(due) .. ' ' .. now_text)
-  if not known[2] then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
-  local expires = tonumber(known[3] or '') or 0
-  if expires < due then expires = due end
-  if expires <= (tonumber(known[4] or '') or 0) then return end
-  call('HSET', key, 'e', text(expires))
-  call('PEXPIRE', key, text(ceil((expires - now) / 1000) + keep_ms))
+local function write_turns()
+  for key, holders in pairs(booked) do
+    for holder, due in pairs(holders) do
+      local field = 'm:' .. holder
+      local known = call('HMGET', key, field, 'mx', 'x', 'e')
+      local remembered, ends = tonumber(known[3] or '') or 0, tonumber(known[4] or '') or 0
+      note_holder(key, field, due, known[1], tonumber(known[2] or ''), remembered, ends)
+    end
+  end
 end
 
-local out, size = { tonumber(ARGV[#ARGV]), now }, 2
-
--- Appends what a gate says. Returns whether it could be read, whether it is shut, and whether the
--- chain that passes is a probe.
 local function read_gate(key)
   local gate = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x', 'mx')
   local readable = not gate.err
@@ -553,68 +522,95 @@ local function read_gate(key)
   return readable, shut_for > 0, is_probe
 end
 
--- Decides the chain whose first key is KEYS[first + 1], and appends the answer.
-local function decide(first, shape, lease_id)
-  local limit_count, mode, longest, probe_length = shape.limit_count, shape.mode, shape.longest, shape.probe_length
-  local plan, cost = shape.plan, shape.cost
-  local allowed, readable, act_after = 1, true, 0
-  local shut, is_probe = false, false
-  local status_at = size + 1
-  size = status_at
-  if probe_length > 0 then
-    first = first + 1
-    readable, shut, is_probe = read_gate(KEYS[first])
+local function pass_gate(key, shape, is_probe, acts)
+  local holder = shape.holder
+  if is_probe then
+    acts = acts + shape.probe_length
+    call('HSET', key, 'pu', acts, 'pm', holder or '')
   end
-  for i = 1, limit_count do
-    local p, key = plan[i], KEYS[first + i]
+  if holder and acts > now then book_turn(key, holder, acts) end
+end
+
+-- What was found for the chain at hand, by the position of the limit.
+local found, wait, admits = {}, {}, {}
+
+-- Returns whether all limits of a chain admit, whether all could be read, and when its caller may act.
+local function read_chain(first, shape, lease_id)
+  local plan, cost, mode, longest = shape.plan, shape.cost, shape.mode, shape.longest
+  local all_admit, readable, acts = true, true, now
+  for i = 1, shape.limit_count do
+    local p, key, w = plan[i], KEYS[first + i], UNREADABLE
     local one = held[key]
     if not one then
-      one = find[p](key, p)
+      one = FIND[kind[p]](key, p)
       held[key] = one
     end
-    if one.of ~= of[p] and one ~= NOT_OURS then one = own_count(p, one) end
-    found[i] = one
-    local w = UNREADABLE
-    if one == NOT_OURS then readable = false else w = read[p](p, one, cost[i], key, lease_id) end
-    wait[i], admits[i] = w, true
+    if one == NOT_OURS then
+      readable = false
+    else
+      if one.of ~= of[p] then one = own_count(p, one) end
+      w = READ[kind[p]](p, one, cost[i], key, lease_id)
+    end
+    found[i], wait[i], admits[i] = one, w, true
     if w ~= 0 then
       admits[i] = mode == RESERVE and kind[p] == BUCKET and w > 0 and w <= longest
       if not shadow[p] then
-        if not admits[i] then allowed = 0 end
-        if w > act_after then act_after = w end
+        all_admit = all_admit and admits[i]
+        if now + w > acts then acts = now + w end
       end
     end
   end
-  if shut then allowed = 0 end
-  if not readable then allowed = 2 end
-  out[status_at] = allowed
-  if probe_length > 0 and allowed == 1 and mode ~= PEEK then
-    local needed_till = now + act_after
-    if is_probe then
-      needed_till = needed_till + probe_length
-      call('HSET', KEYS[first], 'pu', needed_till, 'pm', shape.holder or '')
-    end
-    if shape.holder and needed_till > now then note_turn(KEYS[first], shape.holder, needed_till) end
-  end
-  for i = 1, limit_count do
+  return all_admit, readable, acts
+end
+
+-- The one thing that a denial writes, at once: without it the limit would stand still until the clock is where
+-- it was before it went back.
+local function rebase(p, one, key)
+  one.since, one.is_ahead = now, false
+  if kind[p] == BUCKET then call('HSET', key, 'ts', now_packed)
+  else call('HSET', key, 'ws', text[now]) end
+end
+
+-- A count that begins with a denial is kept, too, so that its room grows from now on.
+local function begin(p, own)
+  take_over(p, own)
+  if own.other then charge_other(p, own, 0) end
+  CHARGE[kind[p]](p, own, 0)
+end
+
+-- Charges the limits of a chain that passes, keeps what a denial must keep, and appends the answer for each limit.
+local function settle_chain(first, shape, lease_id, passes, acts)
+  local plan, cost, writes = shape.plan, shape.cost, shape.mode ~= PEEK
+  for i = 1, shape.limit_count do
     local p, one, left, reset = plan[i], found[i], 0, 0
     if one ~= NOT_OURS then
-      if mode ~= PEEK then
-        local key = KEYS[first + i]
-        if allowed == 1 and admits[i] then
-          if one.is_apart then
-            if one.last then take_over(p, one) end
-            if one.other then charge_other(p, one, cost[i]) end
-          end
-          charge[p](p, one, cost[i], key, lease_id, now + act_after)
-        elseif one.is_begun then begin(p, one)
-        elseif one.is_ahead and not one.last then rebase(p, one, key) end
-      end
-      left, reset = answer[p](p, one)
+      if passes and admits[i] and writes then
+        if one.last then take_over(p, one) end
+        if one.other then charge_other(p, one, cost[i]) end
+        CHARGE[kind[p]](p, one, cost[i], KEYS[first + i], lease_id, acts)
+      elseif one.is_begun and writes then begin(p, one)
+      elseif one.is_ahead and writes and not one.last then rebase(p, one, KEYS[first + i]) end
+      left, reset = ANSWER[kind[p]](p, one)
     end
     out[size + 1], out[size + 2], out[size + 3] = wait[i], left, reset
     size = size + 3
   end
+end
+
+-- Decides the chain whose first key is KEYS[first + 1], and appends the answer.
+local function decide(first, shape, lease_id)
+  local status_at, gate, gate_readable, shut, is_probe = size + 1, nil, true, false, false
+  size = status_at
+  if shape.probe_length > 0 then
+    first = first + 1
+    gate = KEYS[first]
+    gate_readable, shut, is_probe = read_gate(gate)
+  end
+  local all_admit, readable, acts = read_chain(first, shape, lease_id)
+  local passes = all_admit and readable and gate_readable and not shut
+  out[status_at] = passes and 1 or (readable and gate_readable) and 0 or 2
+  if gate and passes and shape.mode ~= PEEK then pass_gate(gate, shape, is_probe, acts) end
+  settle_chain(first, shape, lease_id, passes, acts)
 end
 
 local shapes, first, arg_count = {}, 0, #ARGV - 1
@@ -640,9 +636,7 @@ end
 for _, window in ipairs(charged_windows) do
   if not window.is_over then write_window(window) end
 end
-for key, holders in pairs(booked) do
-  for holder, due in pairs(holders) do write_holder(key, holder, due) end
-end
+write_turns()
 return out
 `;
 
@@ -650,43 +644,44 @@ return out
 export const DECIDE_BUCKETS: string = `--[[
   Decides chains of token buckets, as decide.lua does and with the same arguments, answers and stored
   values. Most chains hold nothing else; without functions and the other kinds a batch of 32 takes a
-  tenth less of the server's time, and a lone decision a third less.
+  tenth less of the server's time, and a lone decision a third less. The rules are the same text: steps in
+  lua/parts.
 
   KEYS     one per limit, chain by chain: a hash
   ARGV[1]  the time in microseconds, or '' to take the server's, once for all
   ARGV[2]  how many plans follow, each as: kind (always 1), quota, a, b, shadow
              a tokens come back every b microseconds
-  then chains, those of one shape that follow each other told together: how many chains, the number of
-  their shape, and if it is a new one what it is: mode (0 take, 1 peek, 2 reserve), longest wait, 0, how
-  many limits, for each limit its plan and its cost
+  then chains; those of one shape that follow each other share one description: how many chains, the number
+  of their shape, and if it is a new one its description: mode (0 take, 1 peek, 2 reserve), longest wait, 0,
+  how many limits, for each limit its plan and its cost
 
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
-    1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
-    and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
+    1 allowed, 0 denied, 2 undecided because a key holds something else than a limit,
+    and for each limit: wait in microseconds (-1 never, -2 unreadable), what remains, microseconds until all is back
 
-  A key that a window has counted in as well is left to decide.lua: the answer ends before the chain
-  that meets one, with LEFT in its place, and nothing was spent for that chain or those behind it.
-
-  x % 1 - x is -floor(x): it rounds -x up, and is several times cheaper than calling math.ceil.
+  A key that a window has counted in as well is left to decide.lua: the answer ends before the first chain
+  with such a key, with LEFT in its place, and nothing is charged for that chain or those behind it.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber
 
 local PEEK, RESERVE = '1', '2'
 local NEVER, UNREADABLE, LEFT = -1, -2, -1
--- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
-local LONGEST = 630720000000000
+
+-- Stored values of another schema are left alone.
 local SCHEMA = '1'
 -- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
 local EPSILON = 1e-9
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would
+-- never end.
+local LONGEST = 630720000000000
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
--- A key lives longer than it has to by this part.
+-- The key of a bucket lives longer than it has to by this part.
 local SPARE = 0.25
-
--- A time that was given is a test's, and its keys must outlive it.
+-- A time in the arguments comes from a test, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
   keep_ms = 1
@@ -697,15 +692,15 @@ local now_packed = pack('<i8', now)
 
 -- What the shape at hand asks and what was read of its chain, by the position of the limit.
 local quota, refill, period, shadow, cost = {}, {}, {}, {}, {}
-local level, expiry, span, wait, books, stepped = {}, {}, {}, {}, {}, {}
+local levels, expiry, spans, wait, admits, stepped = {}, {}, {}, {}, {}, {}
 
--- Where each shape is told, by its number.
+-- Where the description of each shape begins, by its number.
 local shape_at = {}
 local out, size, first = { tonumber(ARGV[#ARGV]), now }, 2, 0
 local arg, arg_count = 3 + 5 * tonumber(ARGV[2]), #ARGV - 1
 while arg <= arg_count do
   local chain_count, number = tonumber(ARGV[arg]), ARGV[arg + 1]
-  -- A shape that was told before is read where it stands.
+  -- The description of a shape that is known is read where it stands.
   local at = shape_at[number] or arg + 2
   local mode, longest, limit_count = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 3])
   arg = shape_at[number] and arg + 2 or at + 4 + 2 * limit_count
@@ -718,83 +713,77 @@ while arg <= arg_count do
   end
 
   for _ = 1, chain_count do
-    local allowed, readable = 1, true
+    local all_admit, readable = true, true
 
     for i = 1, limit_count do
       local full, a, b, need = quota[i], refill[i], period[i], cost[i]
-      local tokens, since, expires, lasts = full, now, 0, 0
-      local unreadable = false
       local held = pcall('HMGET', KEYS[first + i], 't', 'ts', 'v', 'x')
       if held.err or (held[3] and held[3] ~= SCHEMA) then
-        readable, unreadable = false, true
+        readable, levels[i] = false, nil
       else
         local t, ts, x = held[1], held[2], held[4]
-        -- Anything that is not a number as we write it is taken for nothing, and written anew.
+        local tokens, since
         if t and ts and #t == 8 and #ts == 8 then
           tokens, since = unpack('<d', t), unpack('<i8', ts)
-          if not (tokens < 1e15 and tokens > -1e15) then tokens, since = full, now end
+          if not (tokens < 1e15 and tokens > -1e15) then tokens = nil end
         end
+        if not tokens then tokens, since = full, now end
+        local expires, span = 0, 0
         if x then
           if #x ~= 16 then
             out[size + 1] = LEFT
             return out
           end
-          expires, lasts = unpack('<i8d', x)
+          expires, span = unpack('<i8d', x)
         end
-      end
-      stepped[i] = since - now > CLOCK_STEP
-      if stepped[i] then since = now end
-      local tokens_now = tokens
-      if now > since then tokens_now = tokens + (now - since) * a / b end
-      if tokens_now > full then tokens_now = full end
-      level[i], expiry[i], span[i] = tokens_now, expires, lasts
-      wait[i], books[i] = unreadable and UNREADABLE or 0, true
-
-      if tokens_now + EPSILON < need then
-        local waits = NEVER
-        if need <= full then
-          -- Solved, then settled with the comparison that will admit it.
-          local missing = (tokens - need + EPSILON) * b / a
-          local due = since + (missing % 1 - missing)
-          if missing < -LONGEST then due, tokens = now + LONGEST, full end
-          if due <= now then due = now + 1 end
-          while true do
-            local then_tokens = due > since and tokens + (due - since) * a / b or tokens
-            if then_tokens + EPSILON >= need or then_tokens >= full then break end
-            due = due + 1
+        expiry[i], spans[i] = expires, span
+        stepped[i] = since - now > CLOCK_STEP
+        if stepped[i] then since = now end
+        local level = tokens
+        if now > since then level = tokens + (now - since) * a / b end
+        if level > full then level = full end
+        local waits, passes = 0, true
+        if level + EPSILON < need then
+          waits = NEVER
+          if need <= full then
+            local missing = (need - EPSILON - tokens) * b / a
+            local due = now + LONGEST
+            if missing <= LONGEST then
+              -- Rounded up by \`%\`, as everywhere in buckets: calls of math.ceil are several times as expensive.
+              due = since + (missing + -missing % 1)
+              if due <= now then due = now + 1 end
+              while tokens + (due - since) * a / b + EPSILON < need do due = due + 1 end
+              while due > now + 1 and tokens + (due - 1 - since) * a / b + EPSILON >= need do due = due - 1 end
+            end
+            waits = due - now
           end
-          while due > now + 1 and missing >= -LONGEST do
-            local then_tokens = due - 1 > since and tokens + (due - 1 - since) * a / b or tokens
-            if then_tokens + EPSILON < need then break end
-            due = due - 1
-          end
-          waits = due - now
+          passes = mode == RESERVE and waits > 0 and waits <= longest
+          all_admit = all_admit and (passes or shadow[i])
         end
-        wait[i] = waits
-        books[i] = mode == RESERVE and waits > 0 and waits <= longest
-        if not books[i] and not shadow[i] then allowed = 0 end
+        levels[i], wait[i], admits[i] = level, waits, passes
       end
     end
 
-    if not readable then allowed = 2 end
+    local passes = readable and all_admit
     size = size + 1
-    out[size] = allowed
+    out[size] = passes and 1 or readable and 0 or 2
     for i = 1, limit_count do
-      local full, a, b, tokens = quota[i], refill[i], period[i], level[i]
-      if mode ~= PEEK then
-        if allowed == 1 and books[i] then
-          tokens = tokens - cost[i]
-          -- A key lives as long as the slowest definition of its plan needs to fill a bucket.
-          local lasts = full * b / a
-          if span[i] > lasts then lasts = span[i] end
+      local full, a, b, level = quota[i], refill[i], period[i], levels[i]
+      if not level then
+        out[size + 1], out[size + 2], out[size + 3] = UNREADABLE, 0, 0
+      else
+        if passes and admits[i] and mode ~= PEEK then
+          level = level - cost[i]
+          local tokens, fills, span = level, full * b / a, spans[i]
+          local lasts = span > fills and span or fills
           local needed = now + lasts
           if tokens < 0 then
-            local booked = tokens * b / a
-            booked = booked % 1 - booked
-            needed = needed + (booked < LONGEST and booked or LONGEST)
+            local owed = tokens * b / a
+            owed = owed % 1 - owed
+            needed = needed + (owed < LONGEST and owed or LONGEST)
           end
           -- Not armed anew while it will live long enough: saves a command and two fields.
-          if expiry[i] >= needed and lasts == span[i] then
+          if expiry[i] >= needed and lasts == span then
             call('HSET', KEYS[first + i], 't', pack('<d', tokens), 'ts', now_packed)
           else
             local expires = needed + lasts * SPARE
@@ -803,17 +792,18 @@ while arg <= arg_count do
               'x', pack('<i8d', expires, lasts))
             call('PEXPIRE', KEYS[first + i], math.ceil((expires - now) / 1000) + keep_ms)
           end
-        elseif stepped[i] then
+        elseif stepped[i] and mode ~= PEEK then
           -- The one thing a denial writes: without it the limit would stand still until the clock is
           -- where it was before it went back.
           call('HSET', KEYS[first + i], 'ts', now_packed)
         end
+        local left = level + EPSILON
+        left = left >= 1 and left - left % 1 or 0
+        local reset = (level - full) * b / a
+        if reset < -LONGEST then reset = -LONGEST end
+        reset = reset % 1 - reset
+        out[size + 1], out[size + 2], out[size + 3] = wait[i], left, reset
       end
-      local left, missing = tokens + EPSILON, (tokens - full) * b / a
-      if missing < -LONGEST then missing = -LONGEST end
-      out[size + 1] = wait[i]
-      out[size + 2] = left >= 1 and left - left % 1 or 0
-      out[size + 3] = missing % 1 - missing
       size = size + 3
     end
     first = first + limit_count
@@ -824,7 +814,7 @@ return out
 
 /** lua/give_back.lua */
 export const GIVE_BACK: string = `--[[
-  Gives back what was spent for nothing. What is no longer there is left alone: a limit that was
+  Gives back what was charged and not used. What is no longer there is left alone: a limit that was
   forgotten is full, and giving back never creates one.
 
   KEYS     one per limit; before them the gate that their chain passed, if ARGV[2] is not ''
@@ -842,31 +832,62 @@ export const GIVE_BACK: string = `--[[
   Returns that number, and how many of them changed anything.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local max, min = math.max, math.min
+local KEYS, ARGV, tonumber, max, min = KEYS, ARGV, tonumber, math.max, math.min
 
 local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
-local SCHEMA = '1'
--- Tokens that a bucket may seem to owe although nobody waits.
-local ROUNDING = 1e-6
--- Whatever is owed by somebody is more than this.
-local LESS_THAN_A_TOKEN = 0.5
--- A refund counts in the same sum as those before it for this part of a refill.
-local PARTS_OF_REFILL = 8
 
-local now = tonumber(ARGV[1])
+-- Stored values of another schema are left alone.
+local SCHEMA = '1'
+-- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
+local EPSILON = 1e-9
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would
+-- never end.
+local LONGEST = 630720000000000
+-- A clock that went back further than this is believed, and counting goes on from its time.
+local CLOCK_STEP = 100000
+-- The key of a bucket lives longer than it has to by this part.
+local SPARE = 0.25
+-- A time in the arguments comes from a test, and its keys must outlive it.
+local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
+  keep_ms = 1
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 end
 
--- What came back to a bucket, as two sums that began at different times: too much may be told, never too
--- little. Made anew where it is not of our form.
-local function read_log(text)
-  if not text or #text ~= 40 then return 0, 0, 0, 0, 0 end
-  return unpack('<i8i8di8d', text)
+-- Where a plan has two definitions, only the count that was charged last gets tokens back: the other one has
+-- less room than it might have, never more.
+
+local function kind_of(x)
+  local size = x and #x
+  if size == 16 or size == 64 then return 'bucket' end
+  if size == 17 or size == 25 or size == 65 then return 'window' end
 end
 
--- What came back at that time or later, at least.
+local function read_stored_bucket(key, full, a, b)
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
+  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == 'window' then return nil end
+  local t, ts = held[1], held[2]
+  local tokens, since
+  if t and ts and #t == 8 and #ts == 8 then
+    tokens, since = unpack('<d', t), unpack('<i8', ts)
+    if not (tokens < 1e15 and tokens > -1e15) then tokens = nil end
+  end
+  if not tokens then tokens, since = full, now end
+  local level = tokens
+  if now > since then level = tokens + (now - since) * a / b end
+  if level > full then level = full end
+  return level, held[4], held[5], since
+end
+-- A refund counts in the same sum as those before it for this part of a refill.
+local PARTS_OF_REFILL = 8
+
+-- Made anew where it is not of our form.
+local function read_log(log)
+  if not log or #log ~= 40 then return 0, 0, 0, 0, 0 end
+  return unpack('<i8i8di8d', log)
+end
+
 local function returned_since(at, log)
   local last, since, sum, older_since, older_sum = read_log(log)
   if at > last then return 0 end
@@ -874,17 +895,7 @@ local function returned_since(at, log)
   return at >= older_since and older_sum or math.huge
 end
 
--- What is not refilled of a charge: all that was missing right after it, less what was refilled and given
--- back since; or the charge alone, less all that was refilled, where that is more.
-local function left_of(tokens, at, whole, rate_a, rate_b, log)
-  if not at then return tokens end
-  local alone = tokens - max(0, now - at) * rate_a / rate_b
-  -- Told in whole microseconds, rounded up.
-  local left = (whole - 1 - now) * rate_a / rate_b - returned_since(at, log)
-  return min(tokens, max(alone, left))
-end
-
--- The log with one more refund. A sum lasts twice as long as that was held, or an eighth of a refill.
+-- A sum lasts twice as long as that was held, or an eighth of a refill.
 local function logged(log, tokens, held, refill)
   local _, since, sum, older_since, older_sum = read_log(log)
   if now - since > max(2 * held, refill / PARTS_OF_REFILL) then
@@ -893,65 +904,80 @@ local function logged(log, tokens, held, refill)
   return pack('<i8i8di8d', now, since, sum + tokens, older_since, older_sum + tokens)
 end
 
--- \`x\` says which count is kept in the fields of its kind (see decide.lua). The other one gets nothing
--- back: it has less room than it might have, never more.
-local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
-local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
+-- Tokens that a bucket may seem to owe although no process waits.
+local ROUNDING = 1e-6
+-- A turn owes more than this.
+local LESS_THAN_A_TOKEN = 0.5
 
-local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
-  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r', 'x')
-  if held.err or held[3] ~= SCHEMA or is_of_window(held[5]) then return 0 end
-  if not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
-  local level, since, log = unpack('<d', held[1]), unpack('<i8', held[2]), held[4]
-  if now > since then level = level + (now - since) * a / b end
-  level = min(level, quota)
-  -- Whoever queued behind owed a token or more at that time; rounding, much less.
+-- What is not refilled of a charge: all that was missing right after it, less what was refilled and given
+-- back since; or the charge alone, less all that was refilled, where that is more.
+local function left_of(tokens, at, whole, a, b, log)
+  if not at then return tokens end
+  local alone = tokens - max(0, now - at) * a / b
+  -- \`whole\` is in whole microseconds, rounded up.
+  local left = (whole - 1 - now) * a / b - returned_since(at, log)
+  return min(tokens, max(alone, left))
+end
+
+local function refund_bucket(key, full, a, b, tokens, at, whole, due)
+  local level, _, log, since = read_stored_bucket(key, full, a, b)
+  if not level then return 0 end
+  -- A process that queued behind the turn owed a token or more at that time; rounding, much less.
   if due and -level > ROUNDING and -level + (now - due) * a / b > LESS_THAN_A_TOKEN then return 0 end
   -- Whether all that was spent since a turn was booked has been given back as well.
   local is_last = due and returned_since(at or 0, log) == 0
-    and math.abs(quota - level - (whole - now) * a / b) <= LESS_THAN_A_TOKEN
-  local left = min(quota - level, left_of(tokens, at, whole, a, b, log))
+    and math.abs(full - level - (whole - now) * a / b) <= LESS_THAN_A_TOKEN
+  local left = min(full - level, left_of(tokens, at, whole, a, b, log))
   if left <= 0 then return 0 end
   -- Without the last one all is as if it had never been booked: nothing is taken off the others.
-  if not is_last then log = logged(log, left, now - (at or now), quota * b / a) end
+  if not is_last then log = logged(log, left, now - (at or now), full * b / a) end
   -- A bucket that is full is kept as well: what is in its log must not come back again.
   call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)), 'r', log or '')
   return 1
 end
+local function window_at(length, since, cur, prev, at)
+  local elapsed = at - since
+  if elapsed < length then return since, cur, prev end
+  if elapsed < 2 * length then return since + length, 0, cur end
+  return at, 0, 0
+end
 
-local function refund_window(key, a, tokens, at)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
-  if held.err or held[4] ~= SCHEMA or is_of_bucket(held[5]) then return 0 end
-  if is_of_window(held[5]) and select(2, unpack('<bd', held[5])) ~= a then return 0 end
-  local start, current, previous = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
-  if not (start and current and previous) or now - start >= 2 * a then return 0 end
-  if now - start >= a then start, current, previous = start + a, 0, current end
+local function refund_window(key, length, tokens, at)
+  local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
+  if fields.err or (fields[4] and fields[4] ~= SCHEMA) then return 0 end
+  local kind = kind_of(fields[5])
+  if kind == 'bucket' or (kind == 'window' and unpack('<d', fields[5], 2) ~= length) then return 0 end
+  local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
+  if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then since = nil end
+  if not since then return 0 end
+  local began = since
+  since, cur, prev = window_at(length, since, cur, prev, now)
   -- From the window in which they were counted, if that is not over.
-  local is_of_current = not at or at >= start
-  local is_of_previous = not at or (not is_of_current and at >= start - a)
-  local from_current = is_of_current and min(tokens, current) or 0
-  local from_previous = is_of_previous and min(tokens - from_current, previous) or 0
+  local is_of_current = not at or at >= since
+  local is_of_previous = not at or (not is_of_current and at >= since - length)
+  local from_current = is_of_current and min(tokens, cur) or 0
+  local from_previous = is_of_previous and min(tokens - from_current, prev) or 0
   if from_current + from_previous <= 0 then return 0 end
-  call('HSET', key, 'ws', start, 'c', current - from_current, 'p', previous - from_previous)
+  if since == began and from_previous == 0 then call('HSET', key, 'c', cur - from_current)
+  else call('HSET', key, 'ws', since, 'c', cur - from_current, 'p', prev - from_previous) end
   return 1
 end
 
--- Turns due after this were made void by a new plan, and nothing is owed for them.
-local void_after
-local generation = tonumber(ARGV[2])
+local generation, first, void_after = tonumber(ARGV[2]), 0, nil
 if generation then
+  first = 1
   local gate = pcall('HMGET', KEYS[1], 'g', 'c')
+  -- Turns due after this were made void by a new plan, and nothing is owed for them.
   if not gate.err and gate[1] and tonumber(gate[1]) ~= generation then void_after = tonumber(gate[2]) end
 end
 
 local changed = 0
-local first = generation and 1 or 0
 for i = 1, #KEYS - first do
-  local arg = 3 + (i - 1) * 9
-  local action, key = tonumber(ARGV[arg]), KEYS[first + i]
+  local arg, key = 3 + (i - 1) * 9, KEYS[first + i]
+  local action, lease_id = tonumber(ARGV[arg]), ARGV[arg + 8]
   local quota, a, b = tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
   local tokens, at, whole = tonumber(ARGV[arg + 4]), tonumber(ARGV[arg + 5]), tonumber(ARGV[arg + 6])
-  local due, lease_id = tonumber(ARGV[arg + 7]), ARGV[arg + 8]
+  local due = tonumber(ARGV[arg + 7])
   if action == REFUND_BUCKET then
     changed = changed + refund_bucket(key, quota, a, b, tokens, at, whole, nil)
   elseif action == REFUND_WINDOW then
@@ -968,8 +994,8 @@ return { tonumber(ARGV[#ARGV]), changed }
 
 /** lua/release.lua */
 export const RELEASE: string = `--[[
-  Gives back slots that were lent. One whose lease has ended, or that was given back before, stays as
-  it is: nothing is counted, so that nothing can be given back twice.
+  Releases leases. One that has ended, or was released before, is ignored: slots are ids, not counts, so that
+  nothing can be released twice.
 
   KEYS     one per held slot
   ARGV     for each its lease id
@@ -987,7 +1013,7 @@ return out
 
 /** lua/renew.lua */
 export const RENEW: string = `--[[
-  Prolongs leases that have not ended. One that has ended stays so: its slot may be somebody else's.
+  Renews leases that have not ended. One that has ended stays so: its slot may be lent again.
 
   KEYS     one per held slot
   ARGV[1]  the time in microseconds, or '' to take the server's
@@ -999,11 +1025,25 @@ export const RENEW: string = `--[[
 ]]
 local call, pcall = redis.call, redis.pcall
 
+-- A time in the arguments comes from a test, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
   keep_ms = 1
   local time = call('TIME')
   now = time[1] * 1000000 + time[2]
+end
+local text = setmetatable({}, {
+  __index = function(known, number)
+    local written = string.format('%.17g', number)
+    known[number] = written
+    return written
+  end,
+})
+
+local function expire_at(key, at)
+  local ms = (at - now) / 1000
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  call('PEXPIRE', key, text[ms + -ms % 1 + keep_ms])
 end
 
 local out = { tonumber(ARGV[#ARGV]) }
@@ -1012,9 +1052,10 @@ for i = 1, #KEYS do
   local ends = pcall('ZSCORE', key, lease_id)
   out[i + 1] = 0
   if type(ends) == 'string' and tonumber(ends) > now then
-    call('ZADD', key, now + length, lease_id)
-    local last = call('ZRANGE', key, -1, -1, 'WITHSCORES')
-    call('PEXPIRE', key, math.ceil((tonumber(last[2]) - now) / 1000) + keep_ms)
+    call('ZADD', key, text[now + length], lease_id)
+    local last
+    last = last or tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+    expire_at(key, last)
     out[i + 1] = 1
   end
 end
@@ -1024,14 +1065,16 @@ return out
 /** lua/gate.lua */
 export const GATE: string = `--[[
   Changes a gate: counts blocks and successes, shuts it for a cooldown, opens it again, and plans the
-  turns of the bucket behind it anew. All of it in one step, told to everybody who listens.
+  turns of the bucket behind it anew. All of it in one step, published to those who listen.
+  Counterpart: lib/core/gate-record.ts.
 
   The hash also holds the processes that have booked turns: \`m:<process>\` is when the last of its turns is due
-  and when it was heard of; \`mx\` is the first time at which one of them may be taken for dead; \`pm\` is the
+  and when the process was last heard of; \`mx\` is the first time at which one of them may count as dead; \`pm\` is the
   process that makes the probe; \`e\` is when the hash expires.
 
   KEYS[1]  the gate: a hash
-  KEYS[2]  the bucket behind it, or the gate again where the bucket cannot be reached: its turns stay
+  KEYS[2]  the bucket behind it, or the gate again where the bucket cannot be reached: its turns
+           stay, and so they do where the key holds something that is not a bucket of ours
   KEYS[3]  beat: the slots that turns hold, if there are any
   ARGV[1]  the time in microseconds, or '' to take the server's
   ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 there is room; 5 beat
@@ -1046,7 +1089,7 @@ export const GATE: string = `--[[
   ARGV[8]  quota of the bucket
   ARGV[9]  tokens that come back ...
   ARGV[10] ... every so many microseconds
-  ARGV[11] the channel to tell changes on
+  ARGV[11] the channel on which changes are published
   ARGV[12] what to call the gate there
 
   ARGV[13] a number that comes back, by which the caller knows that the answer is its own
@@ -1055,23 +1098,28 @@ export const GATE: string = `--[[
   gate or the plan of turns changed
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
-local ceil, max, min = math.ceil, math.max, math.min
+local KEYS, ARGV, tonumber, max, min = KEYS, ARGV, tonumber, math.max, math.min
 
-local BLOCK, SUCCESS, PLAN, FREE, BEAT = 1, 2, 3, 4, 5
-local SCHEMA = '1'
--- Turns due so soon stay as they are: the news may come too late for them.
+local LOOK, BLOCK, SUCCESS, PLAN, FREE, BEAT = 0, 1, 2, 3, 4, 5
+-- Turns that are due within this time keep their time: the new plan may arrive too late for them.
 local GRACE = 50000
--- Twenty years, more than can be booked.
-local LONGEST = 630720000000000
 -- Waste that is worth a new plan: this long at least, and this part of the queue.
 local WASTE, WASTE_SHARE = 100000, 0.1
--- A process with turns is taken for dead when it was not heard of for so long.
-local HOLDER_LIFE = 2250000
--- Turns due so soon stay as they are then: nobody acts on a plan that it heard of longer ago.
+-- The same when a process has died: no process acts on a plan that is older than that.
 local HOLDER_GRACE = 1500000
--- A clock that went back further than this is believed.
-local CLOCK_STEP = 100000
 
+-- Stored values of another schema are left alone.
+local SCHEMA = '1'
+-- Tolerance of comparisons, in tokens; never part of a subtraction, so that nothing drifts.
+local EPSILON = 1e-9
+-- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would
+-- never end.
+local LONGEST = 630720000000000
+-- A clock that went back further than this is believed, and counting goes on from its time.
+local CLOCK_STEP = 100000
+-- The key of a bucket lives longer than it has to by this part.
+local SPARE = 0.25
+-- A time in the arguments comes from a test, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
   keep_ms = 1
@@ -1079,125 +1127,126 @@ if not now then
   now = time[1] * 1000000 + time[2]
 end
 
-local gate_key, bucket_key = KEYS[1], KEYS[2]
+local gate_key, bucket_key, slots_key = KEYS[1], KEYS[2], KEYS[3]
 local event, memory, sent_under = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local quota, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
+local full, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 
 local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x', 'mx', 'pm', 'e')
-local sweep_at, prober, ends_at = tonumber(held[9] or ''), held[10], tonumber(held[11] or '') or 0
-local gate_till = tonumber(held[8] or '') or 0
-for i = 1, 8 do held[i] = tonumber(held[i] or '') or 0 end
-if now >= held[8] then held = { 0, 0, 0, 0, 0, 0, 0 } end
+local remembered, sweep_at, prober = tonumber(held[8] or '') or 0, tonumber(held[9] or ''), held[10]
+local ends_at = tonumber(held[11] or '') or 0
+for i = 1, 7 do held[i] = tonumber(held[i] or '') or 0 end
+if now >= remembered then held = { 0, 0, 0, 0, 0, 0, 0 } end
 local generation, cut, blocks, till, opened, probe_till, wasted =
   held[1], held[2], held[3], held[4], held[5], held[6], held[7]
+local changed = 0
 
--- Never sooner than it was to: turns may be due later than the gate remembers.
-local function live_until(expires)
-  if expires < gate_till then expires = gate_till end
-  if expires <= ends_at then return end
-  ends_at = expires
-  call('HSET', gate_key, 'e', expires)
-  call('PEXPIRE', gate_key, ceil((expires - now) / 1000) + keep_ms)
+local function state()
+  return { tonumber(ARGV[13]), generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,
+    changed }
+end
+if event == LOOK then return state() end
+
+local text = setmetatable({}, {
+  __index = function(known, number)
+    local written = string.format('%.17g', number)
+    known[number] = written
+    return written
+  end,
+})
+
+local function expire_at(key, at)
+  local ms = (at - now) / 1000
+  -- Rounded up: a call of math.ceil is several times as expensive.
+  call('PEXPIRE', key, text[ms + -ms % 1 + keep_ms])
+end
+
+local function keep_gate(key, ends, remembered, expires)
+  if expires < remembered then expires = remembered end
+  if expires <= ends then return ends end
+  call('HSET', key, 'e', text[expires])
+  expire_at(key, expires)
+  return expires
+end
+local function kind_of(x)
+  local size = x and #x
+  if size == 16 or size == 64 then return 'bucket' end
+  if size == 17 or size == 25 or size == 65 then return 'window' end
+end
+
+local function read_stored_bucket(key, full, a, b)
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'x', 'r')
+  if held.err or (held[3] and held[3] ~= SCHEMA) or kind_of(held[4]) == 'window' then return nil end
+  local t, ts = held[1], held[2]
+  local tokens, since
+  if t and ts and #t == 8 and #ts == 8 then
+    tokens, since = unpack('<d', t), unpack('<i8', ts)
+    if not (tokens < 1e15 and tokens > -1e15) then tokens = nil end
+  end
+  if not tokens then tokens, since = full, now end
+  local level = tokens
+  if now > since then level = tokens + (now - since) * a / b end
+  if level > full then level = full end
+  return level, held[4], held[5], since
+end
+
+local function set_bucket(key, tokens, x, full, a, b)
+  local fills, span, other = full * b / a, 0, ''
+  if kind_of(x) == 'bucket' then span = select(2, unpack('<i8d', x)) end
+  local lasts = span > fills and span or fills
+  local needed = now + lasts
+  if tokens < 0 then
+    local owed = tokens * b / a
+    owed = owed % 1 - owed
+    needed = needed + (owed < LONGEST and owed or LONGEST)
+  end
+  if x and #x == 64 then
+    other = string.sub(x, 17)
+    needed = max(needed, (unpack('<d', x, 25)))
+  end
+  needed = needed + lasts * SPARE
+  local expires = needed - needed % 1
+  call('HSET', key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
+    'x', pack('<i8d', expires, lasts) .. other)
+  expire_at(key, expires)
 end
 
 local function keep()
   local expires = max(now, till) + memory
-  call('HSET', gate_key, 'g', generation, 'c', cut, 'b', blocks, 'u', till, 'o', opened,
-    'pu', probe_till, 'w', wasted, 'x', expires)
-  live_until(expires)
+  call('HSET', gate_key, 'g', text[generation], 'c', text[cut], 'b', text[blocks], 'u', text[till],
+    'o', text[opened], 'pu', text[probe_till], 'w', text[wasted], 'x', text[expires])
+  ends_at = keep_gate(gate_key, ends_at, remembered, expires)
 end
 
 -- Numbered by time, so that a gate that was forgotten never counts the same twice.
 local function plan_until(at)
-  generation, cut, wasted = max(now, generation + 1), at, 0
+  generation, cut, wasted, changed = max(now, generation + 1), at, 0, 1
 end
 
-local function bucket_level()
-  if bucket_key == gate_key then return quota end
-  local state = call('HMGET', bucket_key, 't', 'ts', 'v')
-  if not (state[1] and state[2]) or state[3] ~= SCHEMA then return quota end
-  if #state[1] ~= 8 or #state[2] ~= 8 then return quota end
-  local tokens, since = unpack('<d', state[1]), unpack('<i8', state[2])
-  if now > since then tokens = tokens + (now - since) * a / b end
-  return min(tokens, quota)
-end
-
--- Its key lives as long as the slowest definition of the plan needs (see decide.lua).
-local function set_bucket(tokens)
-  if bucket_key == gate_key then return end
-  local lasts, x = quota * b / a, call('HMGET', bucket_key, 'x')[1]
-  if x and #x == 16 then lasts = max(lasts, select(2, unpack('<i8d', x))) end
-  local expires = ceil(now + 1.25 * lasts + min(max(-tokens, 0) * b / a, LONGEST))
-  call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
-    'x', pack('<i8d', expires, lasts))
-  call('PEXPIRE', bucket_key, ceil((expires - now) / 1000) + keep_ms)
-end
-
--- The process is alive, and has turns up to then.
-local function note_holder(holder, due)
-  local known = call('HMGET', gate_key, 'm:' .. holder)[1]
-  local latest = max(due, known and tonumber(string.match(known, '^%d+')) or 0)
-  call('HSET', gate_key, 'm:' .. holder, string.format('%.0f %.0f', latest, now))
-  if not sweep_at or sweep_at > now + HOLDER_LIFE then
-    sweep_at = now + HOLDER_LIFE
-    call('HSET', gate_key, 'mx', sweep_at)
-  end
-  live_until(latest)
-end
-
--- Who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
--- Forgets processes whose turns are over or who have died. Returns the dead whose turns were to come.
-local function sweep()
-  local fields, dead, next_at = pcall('HGETALL', gate_key), {}, math.huge
-  if fields.err then return dead end
-  for i = 1, #fields, 2 do
-    local field = fields[i]
-    if string.sub(field, 1, 2) == 'm:' then
-      local due, seen = string.match(fields[i + 1], '^(%d+) (%d+)$')
-      due, seen = tonumber(due) or 0, tonumber(seen) or 0
-      if seen > now + CLOCK_STEP then
-        seen = now
-        call('HSET', gate_key, field, string.format('%.0f %.0f', due, seen))
-      end
-      local ends = seen + HOLDER_LIFE
-      if due > now and ends > now then next_at = min(next_at, ends) else pcall('HDEL', gate_key, field) end
-      if due > now and ends <= now then dead[string.sub(field, 3)] = true end
-    end
-  end
-  if next_at < math.huge then call('HSET', gate_key, 'mx', next_at) else pcall('HDEL', gate_key, 'mx') end
-  return dead
-end
-
--- Frees the slots that the dead held for turns to come; those of calls under way end with their lease.
-local function free_slots(slots_key, dead, lease)
-  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. string.format('%.0f', now + lease), '+inf')
-  if ahead.err then return end
-  for _, id in ipairs(ahead) do
-    if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
-  end
+-- Returns the tokens of the bucket behind the gate, and its field \`x\`; nil where it cannot be reached.
+local function read_bucket()
+  if bucket_key == gate_key then return nil end
+  return read_stored_bucket(bucket_key, full, a, b)
 end
 
 local stale = sent_under and sent_under < opened
 local shut, trying = now < till, till > 0 and now >= till
-local changed = false
 
--- Many blocks at once are one event: those that come while it is shut only prolong.
 if event == BLOCK then
   local retry_after = tonumber(ARGV[7])
-  if shut then
-    if now + retry_after > till then
-      till, changed = now + retry_after, true
-      keep()
-    end
-  elseif not stale then
+  -- Many blocks at once are one event: those that come while it is shut only prolong.
+  if shut and now + retry_after > till then
+    till, changed = now + retry_after, 1
+    keep()
+  elseif not shut and not stale then
     blocks = blocks + 1
     local cooldown = blocks >= tonumber(ARGV[5]) and tonumber(ARGV[6]) or 0
     local length = max(cooldown, retry_after)
     if length > 0 then
-      till, opened, probe_till, changed = now + length, now, 0, true
+      till, opened, probe_till = now + length, now, 0
       plan_until(now)
       -- All turns that were booked are void, and owed no more.
-      if bucket_level() < 0 then set_bucket(0) end
+      local level, x = read_bucket()
+      if level and level < 0 then set_bucket(bucket_key, 0, x, full, a, b) end
     end
     keep()
   end
@@ -1206,77 +1255,125 @@ elseif event == SUCCESS then
   if blocks > 0 and not shut and not (trying and stale) then
     blocks, till = 0, 0
     if trying then
-      changed = true
       plan_until(now)
       -- No burst when a cooldown ends.
-      local level = bucket_level()
-      if level > 0 then set_bucket(0) end
+      local level, x = read_bucket()
+      if level and level > 0 then set_bucket(bucket_key, 0, x, full, a, b) end
     end
     keep()
   end
 
 elseif event == PLAN then
-  local owed = -bucket_level() * b / a
+  local level, x = read_bucket()
+  local owed = level and -level * b / a or 0
   wasted = owed > 0 and min(owed, wasted + tonumber(ARGV[5])) or 0
   if ARGV[6] == '1' or (wasted >= WASTE and wasted >= owed * WASTE_SHARE) then
-    changed = true
     plan_until(now + GRACE)
-    if owed > GRACE then set_bucket(-GRACE * a / b) end
+    if owed > GRACE then set_bucket(bucket_key, -GRACE * a / b, x, full, a, b) end
   end
   keep()
 
 elseif event == FREE then
-  changed = true
+  changed = 1
   -- Only the probe that is being waited for can be given up: another one may have followed it.
   local given_up = tonumber(ARGV[5])
   if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
 
 elseif event == BEAT then
-  local holder, due = ARGV[4], tonumber(ARGV[5])
-  if due == 0 then pcall('HDEL', gate_key, 'm:' .. holder)
-  elseif due then note_holder(holder, due) end
-  -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
+
+  -- A process with turns counts as dead when it has not been heard of for so long.
+  local HOLDER_LIFE = 2250000
+
+  local function note_holder(key, holder, due, known, sweep_at, remembered, ends)
+    local latest = known and tonumber(string.match(known, '^%d+')) or 0
+    if due > latest then latest = due end
+    call('HSET', key, holder, string.format('%.0f %.0f', latest, now))
+    if not sweep_at or sweep_at > now + HOLDER_LIFE then call('HSET', key, 'mx', text[now + HOLDER_LIFE]) end
+    return keep_gate(key, ends, remembered, latest)
+  end
+  local holder, due = 'm:' .. ARGV[4], tonumber(ARGV[5])
+  if due == 0 then
+    pcall('HDEL', gate_key, holder)
+  elseif due then
+    local latest = call('HMGET', gate_key, holder)[1]
+    ends_at = note_holder(gate_key, holder, due, latest, sweep_at, remembered, ends_at)
+  end
+  -- Where the bucket cannot be reached, the turns of the dead could not be handed on.
   if sweep_at and now >= sweep_at and bucket_key ~= gate_key then
-    local dead = sweep()
+
+    -- Of a process: when its last turn is due and when it counts as dead. One that was heard of before the clock
+    -- went back was heard of now.
+    local function read_holder(key, field, value)
+      local due, seen = string.match(value, '^(%d+) (%d+)$')
+      due, seen = tonumber(due) or 0, tonumber(seen) or 0
+      if seen > now + CLOCK_STEP then
+        seen = now
+        call('HSET', key, field, string.format('%.0f %.0f', due, seen))
+      end
+      return due, seen + HOLDER_LIFE
+    end
+
+    -- A user who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
+    local function take_dead(key)
+      local fields, dead, next_at = pcall('HGETALL', key), {}, math.huge
+      if fields.err then return dead end
+      for i = 1, #fields, 2 do
+        local field = fields[i]
+        if string.sub(field, 1, 2) == 'm:' then
+          local due, dies = read_holder(key, field, fields[i + 1])
+          if due > now and dies > now then next_at = min(next_at, dies) else pcall('HDEL', key, field) end
+          if due > now and dies <= now then dead[string.sub(field, 3)] = true end
+        end
+      end
+      if next_at < math.huge then call('HSET', key, 'mx', next_at) else pcall('HDEL', key, 'mx') end
+      return dead
+    end
+
+    local function free_slots(slots_key, dead, lease)
+      local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. text[now + lease], '+inf')
+      if ahead.err then return end
+      for _, id in ipairs(ahead) do
+        if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
+      end
+    end
+    local dead = take_dead(gate_key)
     if next(dead) then
-      if KEYS[3] then free_slots(KEYS[3], dead, tonumber(ARGV[6])) end
+      if slots_key then free_slots(slots_key, dead, tonumber(ARGV[6])) end
       if prober and dead[prober] and probe_till > now then
-        probe_till, changed = 0, true
+        probe_till, changed = 0, 1
         call('HSET', gate_key, 'pu', 0)
       end
-      if -bucket_level() * b / a > HOLDER_GRACE then
-        changed = true
+      local level, x = read_bucket()
+      if level and -level * b / a > HOLDER_GRACE then
         plan_until(now + HOLDER_GRACE)
-        set_bucket(-HOLDER_GRACE * a / b)
+        set_bucket(bucket_key, -HOLDER_GRACE * a / b, x, full, a, b)
         keep()
       end
     end
   end
 end
 
-local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,
-  changed and 1 or 0 }
--- Also that blocks are counted, so that others know that a success is worth telling.
-if changed or event == BLOCK then
-  local text = {}
-  for i = 1, 6 do text[i] = string.format('%.0f', state[i]) end
-  -- Who may not publish still shares what is stored.
-  redis.pcall('PUBLISH', ARGV[11], table.concat(text, ' ') .. ' ' .. ARGV[12])
+local answer = state()
+-- Also that blocks are counted, so that others know that a success is worth publishing.
+if changed == 1 or event == BLOCK then
+  local numbers = string.format('%.0f %.0f %.0f %.0f %.0f %.0f ',
+    answer[2], answer[3], answer[4], answer[5], answer[6], answer[7])
+  -- A user who may not publish still shares what is stored.
+  pcall('PUBLISH', ARGV[11], numbers .. ARGV[12])
 end
-table.insert(state, 1, tonumber(ARGV[13]))
-return state
+return answer
 `;
 
 /** lua/notice.lua */
 export const NOTICE: string = `--[[
-  Reads or replaces a text that all processes share, and tells everybody who listens.
+  Reads or replaces a text that all processes share, and publishes each change to those who listen.
 
   KEYS[1]  a hash: the text and its version
   ARGV[1]  how long it lives without being read, in milliseconds
   ARGV[2]  0 to read, 1 to replace
-  ARGV[3]  the version that it has to have, so that nobody's change is lost
+  ARGV[3]  replace: the version that the text must have, so that no change of another process is lost
   ARGV[4]  the new text
-  ARGV[5]  the channel to tell the new version on
+  ARGV[5]  the channel on which the new version is published
   ARGV[6]  what to call the text there
   ARGV[7]  a number that comes back, by which the caller knows that the answer is its own
 
@@ -1292,20 +1389,20 @@ if ARGV[2] == '1' and version == tonumber(ARGV[3]) then
   call('HSET', KEYS[1], 'n', version, 'text', text)
 end
 if version > 0 then call('PEXPIRE', KEYS[1], ARGV[1]) end
--- Who may not publish still shares what is stored.
+-- A user who may not publish still shares what is stored.
 if replaced == 1 then redis.pcall('PUBLISH', ARGV[5], version .. ' ' .. ARGV[6]) end
 return { tonumber(ARGV[7]), replaced, version, text }
 `;
 
 /** lua/forbidden.lua */
 export const FORBIDDEN: string = `--[[
-  Tells which commands the user of this connection may not run on our keys. Runs none of them.
+  Checks which commands the user of this connection may not run on the limiter's keys. Runs none of them.
 
   KEYS     none: nothing is touched, so that any server of a cluster can be asked
-  ARGV[1]  a key as ours are
+  ARGV[1]  a key of the limiter
   then the names of commands
 
-  Returns those that are forbidden; none on servers that cannot tell (Redis before 7.0).
+  Returns those that are forbidden; none on servers that cannot check it (Redis before 7.0).
 ]]
 local forbidden = {}
 if not redis.acl_check_cmd then return forbidden end

@@ -28,7 +28,9 @@ function minimalAcl(): string[] {
 
 describe('the commands that are checked', () => {
   it('are those that the scripts and a reset run', () => {
-    const scripts = readdirSync('lua').filter((name) => name.endsWith('.lua'));
+    const files = readdirSync('lua', { recursive: true, encoding: 'utf8' });
+    const scripts = files.filter((name) => name.endsWith('.lua'));
+    expect(scripts).toEqual(expect.arrayContaining(['decide.lua', 'parts/clock.lua']));
     const used = scripts.flatMap((name) => {
       const source = readFileSync(`lua/${name}`, 'utf8');
       return [...source.matchAll(/call\('([A-Z]+)'/g)].map(([, command]) => command!.toLowerCase());
