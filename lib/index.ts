@@ -168,7 +168,12 @@ export type {
   LimitLabel,
   Return,
 } from './core/limit-store.js';
-export type { Notice, NoticeListener, PostedNotice } from './core/notice.js';
+export type {
+  DocumentListener,
+  DocumentStore,
+  ReplacedDocument,
+  StoredDocument,
+} from './core/document-store.js';
 export type { Awaitable } from './core/awaitable.js';
 export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
 export type {

@@ -9,7 +9,7 @@ const SCRIPTS = {
   RELEASE: 'release',
   RENEW: 'renew',
   GATE: 'gate',
-  NOTICE: 'notice',
+  DOCUMENT: 'document',
   FORBIDDEN: 'forbidden',
 };
 

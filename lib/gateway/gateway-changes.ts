@@ -1,11 +1,6 @@
 import type { CheckedGateway, CheckedRoute } from './check-gateway-config.js';
 import type { CompleteLimits, LevelLimits } from './gateway-config.js';
-import {
-  completeLimits,
-  InvalidGatewayConfigError,
-  LIMIT_FIELDS,
-  NO_LIMITS,
-} from './gateway-config.js';
+import { completeLimits, LIMIT_FIELDS, NO_LIMITS } from './gateway-config.js';
 import type { GatewayEpochs } from './gateway-state.js';
 
 /** What was changed while running, on top of the configuration; shared by all processes. */
@@ -45,27 +40,20 @@ export function withOverrides(
   };
 }
 
-/** Reads overrides that another process wrote; what is not of that form counts as none. */
+/** Reads overrides that another process wrote. Throws if they are not of that form. */
 export function parseOverrides(text: string): GatewayOverrides {
-  if (text === '') return NO_OVERRIDES;
-  try {
-    const { server, backends, routes, epochs, serverQps } = JSON.parse(text) as GatewayOverrides;
-    return {
-      ...(server ? { server: completeLimits('server', server) } : {}),
-      backends: checkedRecord(backends),
-      routes: checkedRecord(routes),
-      epochs: {
-        server: wholeOr0(epochs?.server),
-        routes: wholeOr0(epochs?.routes),
-        clients: wholeOr0(epochs?.clients),
-      },
-      ...(Number.isSafeInteger(serverQps) ? { serverQps: serverQps! } : {}),
-    };
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof TypeError) return NO_OVERRIDES;
-    if (error instanceof InvalidGatewayConfigError) return NO_OVERRIDES;
-    throw error;
-  }
+  const { server, backends, routes, epochs, serverQps } = JSON.parse(text) as GatewayOverrides;
+  return {
+    ...(server ? { server: completeLimits('server', server) } : {}),
+    backends: checkedRecord(backends),
+    routes: checkedRecord(routes),
+    epochs: {
+      server: wholeOr0(epochs?.server),
+      routes: wholeOr0(epochs?.routes),
+      clients: wholeOr0(epochs?.clients),
+    },
+    ...(Number.isSafeInteger(serverQps) ? { serverQps: serverQps! } : {}),
+  };
 }
 
 /** Limits of the server that take the place of others. */

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Awaitable } from '../core/awaitable.js';
 import { isPending } from '../core/awaitable.js';
+import type { DocumentStore } from '../core/document-store.js';
 import type { LeaseTies } from '../core/lease.js';
 import { heldBy } from '../core/lent-slots.js';
 import { limitKey } from '../core/limit-key.js';
@@ -42,8 +43,12 @@ export interface LevelUse {
   readonly connections: number | undefined;
 }
 
-/** What a gateway hangs on. */
-export interface GatewayTies extends LeaseTies {
+/** What a gateway needs from outside. */
+export interface GatewayLimiterDependencies extends LeaseTies {
+  /** Keeps the updates that all processes share; without it nothing can be updated. */
+  readonly documents?: DocumentStore | undefined;
+  /** Called when the updates of other processes cannot be read. They stay as they were. */
+  readonly onUnreadable?: (error: Error) => void;
   readonly newLeaseId: () => string;
   /**
    * One way to write the address of each client.
@@ -78,10 +83,14 @@ export class GatewayLimiter {
   /** @internal Made by the module. */
   constructor(
     config: CheckedGateway,
-    private readonly ties: GatewayTies,
+    private readonly ties: GatewayLimiterDependencies,
   ) {
     this.#state = new GatewayState(config, NO_OVERRIDES.epochs);
-    this.#settings = new GatewaySettings(config, ties.store, (settings) => this.#apply(settings));
+    this.#settings = new GatewaySettings(config, {
+      documents: ties.documents,
+      apply: (settings) => this.#apply(settings),
+      onUnreadable: ties.onUnreadable ?? (() => undefined),
+    });
     this.#open = new OpenConnections(ties.store, ties.newLeaseId);
     const { keyOfClient = (clientIp) => clientIp } = ties;
     this.#keyOfClient = (clientIp) => keyOfClient(limitKey(clientIp));

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
+import type { DocumentStore } from '../core/document-store.js';
 import { WatchedFile } from '../files/watched-file.js';
 import { checkGatewayConfig } from '../gateway/check-gateway-config.js';
 import type { GatewayConfig } from '../gateway/gateway-config.js';
@@ -16,6 +17,8 @@ const logger = new Logger('RateLimit');
 
 /** What the gateway side hangs on. */
 export interface GatewaySideTies extends SideTies {
+  /** Keeps the updates that all processes share. */
+  readonly documents: DocumentStore | undefined;
   /** One way to write the address of each client. */
   readonly keyOfClient: (clientIp: string) => string;
   /** Whether letter case counts in the paths of routes. */
@@ -31,8 +34,12 @@ export class Gateway implements OnApplicationShutdown {
     config: GatewayConfig,
     private readonly ties: GatewaySideTies,
   ) {
-    const { store, keeper, keyOfClient, isCaseSensitive } = ties;
-    const own = { store, keeper, keyOfClient, isCaseSensitive, newLeaseId: randomUUID };
+    const { store, documents, keeper, keyOfClient, isCaseSensitive } = ties;
+    const own = {
+      ...{ store, documents, keeper, keyOfClient, isCaseSensitive },
+      newLeaseId: randomUUID,
+      onUnreadable: (error: Error) => keep(error, ties),
+    };
     this.limiter = new GatewayLimiter(checkGatewayConfig(config), own);
     this.limiter.events.on('change', (change) => this.#log(change));
   }

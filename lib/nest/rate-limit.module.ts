@@ -7,6 +7,7 @@ import type {
 } from '@nestjs/common';
 import { Inject, Module } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
+import type { DocumentStore } from '../core/document-store.js';
 import { RateLimitError } from '../core/errors.js';
 import { InMemoryPlanRegistry } from '../core/in-memory-plan-registry.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
@@ -22,7 +23,7 @@ import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { ApiDocumentation } from './api-documentation.js';
 import { ApplicationSources } from './application-sources.js';
-import { createStore } from './create-store.js';
+import { ApplicationStores } from './application-stores.js';
 import { Diagnostics } from './diagnostics.js';
 import { Gateway } from './gateway.js';
 import { GatewayDoor } from './gateway-door.js';
@@ -59,6 +60,9 @@ import { Transports } from './transports/transports.js';
 import { UpgradeHeaders } from './transports/upgrade-headers.js';
 import { WsTransport } from './transports/ws.transport.js';
 
+/** What all processes share beside limits; undefined where the store keeps none. */
+const DOCUMENTS = Symbol('documents');
+
 /**
  * Rate limiting for an application. Import it once, in the root module:
  * `RateLimitModule.forRoot()`.
@@ -77,7 +81,22 @@ import { WsTransport } from './transports/ws.transport.js';
       inject: [CHECKED_OPTIONS, InMemoryPlanRegistry],
     },
     { provide: Observation, useFactory: newObservation },
-    { provide: LimitStore, useFactory: createStore, inject: [CHECKED_OPTIONS, Observation] },
+    {
+      provide: ApplicationStores,
+      useFactory: (options: CheckedOptions, observation: Observation) =>
+        new ApplicationStores(options, observation),
+      inject: [CHECKED_OPTIONS, Observation],
+    },
+    {
+      provide: LimitStore,
+      useFactory: (stores: ApplicationStores) => stores.limits(),
+      inject: [ApplicationStores],
+    },
+    {
+      provide: DOCUMENTS,
+      useFactory: (stores: ApplicationStores, limits: LimitStore) => stores.documentsFor(limits),
+      inject: [ApplicationStores, LimitStore],
+    },
     {
       provide: Observed,
       useFactory: observe,
@@ -122,7 +141,7 @@ import { WsTransport } from './transports/ws.transport.js';
     {
       provide: Gateway,
       useFactory: gatewayFor,
-      inject: [CHECKED_OPTIONS, Observed, KeyResolvers, PathCase],
+      inject: [CHECKED_OPTIONS, Observed, DOCUMENTS, KeyResolvers, PathCase],
     },
     { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
     ...[GatewayDoor, GatewayUpgrades, GatewaySkips, ServedRoutes, PathCase],
@@ -231,13 +250,16 @@ function observe(observation: Observation, store: LimitStore, keeper: TimedLease
 function gatewayFor(
   { gateway }: CheckedOptions,
   { store, keeper, observation }: Observed,
+  documents: DocumentStore | undefined,
   resolvers: KeyResolvers,
   pathCase: PathCase,
 ): Promise<Gateway> {
   const addresses = resolvers.from('ip');
   const keyOfClient = (ip: string) => (addresses.resolve({ ip }) as string | undefined) ?? ip;
   const isCaseSensitive = () => pathCase.counts;
-  return Gateway.start(gateway, { store, keeper, observation, keyOfClient, isCaseSensitive });
+  return Gateway.start(gateway, {
+    ...{ store, documents, keeper, observation, keyOfClient, isCaseSensitive },
+  });
 }
 
 function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Promise<Outbound> {

@@ -43,7 +43,7 @@ function start({ open }: SharedLimits, { server, route, backend, client }: Limit
     }),
   });
   let leases = 0;
-  return new GatewayLimiter(config, { store: open(), newLeaseId: () => `lease-${leases++}` });
+  return new GatewayLimiter(config, { ...open(), newLeaseId: () => `lease-${leases++}` });
 }
 
 /** Where a level of a request is counted, as it is asked for. */

@@ -142,10 +142,10 @@ class World {
   }
 
   async #boot(process: number): Promise<void> {
-    const store = this.shared.open();
+    const { store, documents } = this.shared.open();
     const keeper = new Keeper(store);
     const newLeaseId = () => `lease-${this.#leases++}`;
-    const gateway = new GatewayLimiter(CONFIG, { store, keeper, newLeaseId });
+    const gateway = new GatewayLimiter(CONFIG, { store, documents, keeper, newLeaseId });
     await gateway.start();
     this.#processes[process] = { gateway, keeper };
   }

@@ -38,7 +38,7 @@ describe('a gateway', () => {
 
   async function start(): Promise<GatewayLimiter> {
     let leases = 0;
-    const ties = { store, newLeaseId: () => `${Math.random()}-${leases++}` };
+    const ties = { store, documents: store, newLeaseId: () => `${Math.random()}-${leases++}` };
     const one = new GatewayLimiter(checkGatewayConfig(CONFIG), ties);
     await one.start();
     return one;

@@ -1,28 +1,28 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Notice, NoticeListener, PostedNotice } from '../../lib/core/notice.js';
-import { StoreAround } from '../../lib/core/store-around.js';
+import type {
+  DocumentListener,
+  DocumentStore,
+  ReplacedDocument,
+  StoredDocument,
+} from '../../lib/core/document-store.js';
 import { checkGatewayConfig } from '../../lib/gateway/check-gateway-config.js';
 import type { GatewayConfig, LevelLimits } from '../../lib/gateway/gateway-config.js';
 import { GatewayLimiter } from '../../lib/gateway/gateway-limiter.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 
-/** A board of notices that can be out of reach, and can forget. */
-class Board extends StoreAround {
+/** A store of one document that can be out of reach, and can forget. */
+class Board implements DocumentStore {
   isAway = false;
-  #notice: Notice = { version: 0, text: '' };
-  readonly #listeners = new Set<NoticeListener>();
-
-  constructor() {
-    super(new MemoryStore(new FakeClock(1)));
-  }
+  #document: StoredDocument = { version: 0, text: '' };
+  readonly #listeners = new Set<DocumentListener>();
 
   forget(): void {
-    this.#notice = { version: 0, text: '' };
+    this.#document = { version: 0, text: '' };
   }
 
   write(text: string): void {
-    this.#notice = { version: this.#notice.version + 1, text };
+    this.#document = { version: this.#document.version + 1, text };
   }
 
   async tell(): Promise<void> {
@@ -30,19 +30,19 @@ class Board extends StoreAround {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  override readNotice(): Notice {
+  readDocument(): StoredDocument {
     if (this.isAway) throw new Error('Redis does not answer.');
-    return this.#notice;
+    return this.#document;
   }
 
-  override postNotice(_name: string, version: number, text: string): PostedNotice {
+  replaceDocument(_name: string, version: number, text: string): ReplacedDocument {
     if (this.isAway) throw new Error('Redis does not answer.');
-    if (version !== this.#notice.version) return { ...this.#notice, posted: false };
-    this.#notice = { version: version + 1, text };
-    return { ...this.#notice, posted: true };
+    if (version !== this.#document.version) return { ...this.#document, replaced: false };
+    this.#document = { version: version + 1, text };
+    return { ...this.#document, replaced: true };
   }
 
-  override watchNotice(_name: string, listener: NoticeListener): () => void {
+  watchDocument(_name: string, listener: DocumentListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -50,10 +50,12 @@ class Board extends StoreAround {
 
 describe('the settings of a gateway', () => {
   let board: Board;
+  let store: MemoryStore;
   let gateways: GatewayLimiter[];
 
   beforeEach(() => {
     board = new Board();
+    store = new MemoryStore(new FakeClock(1));
     gateways = [];
   });
 
@@ -68,7 +70,7 @@ describe('the settings of a gateway', () => {
   });
 
   async function start(limits?: LevelLimits): Promise<GatewayLimiter> {
-    const ties = { store: board, newLeaseId: () => 'id' };
+    const ties = { store, documents: board, newLeaseId: () => 'id' };
     const gateway = new GatewayLimiter(checkGatewayConfig(config(limits)), ties);
     gateways.push(gateway);
     await gateway.start();
@@ -236,7 +238,7 @@ describe('the settings of a gateway', () => {
   );
 
   it('name backends and routes as objects name what they inherit', async () => {
-    const ties = { store: board, newLeaseId: () => 'id' };
+    const ties = { store, documents: board, newLeaseId: () => 'id' };
     const names = ['constructor', '__proto__', 'toString'];
     const checked = checkGatewayConfig({
       backends: names.map((name) => ({ name })),

@@ -5,6 +5,7 @@ import { StoreAround } from '../../lib/core/store-around.js';
 import { checkGatewayConfig } from '../../lib/gateway/check-gateway-config.js';
 import type { GatewayConfig } from '../../lib/gateway/gateway-config.js';
 import { GatewayLimiter } from '../../lib/gateway/gateway-limiter.js';
+import { DocumentBoard } from '../../lib/memory/document-board.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 import { until } from '../support/redis-servers.js';
@@ -42,7 +43,10 @@ class SlowStore extends StoreAround {
 
 function gatewayOn(store: StoreAround | MemoryStore, config = CONFIG): GatewayLimiter {
   let ids = 0;
-  return new GatewayLimiter(checkGatewayConfig(config), { store, newLeaseId: () => `id-${ids++}` });
+  return new GatewayLimiter(checkGatewayConfig(config), {
+    ...{ store, documents: new DocumentBoard() },
+    newLeaseId: () => `id-${ids++}`,
+  });
 }
 
 const memory = () => new MemoryStore(new FakeClock(5_000_000));
