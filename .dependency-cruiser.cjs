@@ -44,11 +44,11 @@ module.exports = {
       to: { pathNot: ['^lib/(core|files)', '^(node:)?(fs(/promises)?|path|timers)$'] },
     },
     {
-      name: 'outbound-imports-core-and-files',
+      name: 'outbound-imports-core-files-and-shared',
       severity: 'error',
       from: { path: '^lib/outbound' },
       to: {
-        pathNot: ['^lib/(core|files|outbound)', '^(node:)?(crypto|events|net|perf_hooks|url)$'],
+        pathNot: ['^lib/(core|files|shared|outbound)', '^(node:)?(crypto|events|net|perf_hooks|url)$'],
       },
     },
     {

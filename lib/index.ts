@@ -55,6 +55,11 @@ export type {
   TokenBucketDefinition,
 } from './core/plan.js';
 
+// Changes while running, in all processes
+export { SharedPlans } from './shared/plans/shared-plans.js';
+export { SharedRules } from './outbound/shared-rules.js';
+export type { ChangeNote, SharedEntry } from './shared/entries-document.js';
+
 // Keys
 export { FieldKeyResolver } from './core/keys/field-key-resolver.js';
 export type { FieldPlace } from './core/keys/field-key-resolver.js';

@@ -45,8 +45,8 @@ export class ApplicationStores {
     if (store) return { limits: store, documents: isDocumentStore(store) ? store : undefined };
     const memory = new MemoryStore(clock, maxLimits);
     if (redis === undefined) return { limits: memory, documents: memory };
-    const { outbound, gateway } = this.options;
-    const publishes = outbound !== undefined || gateway !== undefined;
+    const { outbound, gateway, sharedChanges } = this.options;
+    const publishes = outbound !== undefined || gateway !== undefined || sharedChanges;
     const { health, operations } = this.observation;
     const logger = new Logger('RateLimit');
     return createRedisStores(

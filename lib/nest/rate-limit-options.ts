@@ -126,6 +126,12 @@ export interface RateLimitOptions {
    */
   readonly diagnostics?: boolean;
   /**
+   * Whether plans and outbound rules can be changed while running, in all processes at once:
+   * `SharedPlans`, `SharedRules`. On Redis each process then listens on a second connection.
+   * @default false
+   */
+  readonly sharedChanges?: boolean;
+  /**
    * How GraphQL operations are limited.
    * @default { countBy: 'selection' }
    */
@@ -161,6 +167,7 @@ export type CheckedOptions = RateLimitOptions &
       | 'localShare'
       | 'denyCache'
       | 'diagnostics'
+      | 'sharedChanges'
     >
   >;
 
@@ -208,6 +215,7 @@ const CHECKS: {
   ],
   problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
   diagnostics: [(value) => typeof value === 'boolean', 'true or false'],
+  sharedChanges: [(value) => typeof value === 'boolean', 'true or false'],
   graphql: [isGraphqlOptions, '{ countBy: "selection" | "execution" | "operation" }'],
   outbound: [isRecord, 'an object of outbound options'],
   gateway: [isRecord, 'the configuration of a gateway, or { file }'],
@@ -233,6 +241,7 @@ export function checkOptions(options: RateLimitOptions): CheckedOptions {
     localShare: 1,
     denyCache: true,
     diagnostics: true,
+    sharedChanges: false,
     ...(Object.fromEntries(given) as RateLimitOptions),
   };
 }

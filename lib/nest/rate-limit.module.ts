@@ -18,8 +18,11 @@ import { RateLimiter } from '../core/rate-limiter.js';
 import { Observation } from '../observe/observation.js';
 import { RateLimitEvents } from '../observe/rate-limit-events.js';
 import { RateLimitStats } from '../observe/rate-limit-stats.js';
+import { SharedPlanRegistry } from '../shared/plans/shared-plan-registry.js';
+import { SharedPlans } from '../shared/plans/shared-plans.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
+import { SharedRules } from '../outbound/shared-rules.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { ApiDocumentation } from './api-documentation.js';
 import { ApplicationSources } from './application-sources.js';
@@ -50,6 +53,7 @@ import {
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
 import { ServedRoutes } from './served-routes.js';
+import { sharedPlansFor, sharedRulesFor } from './shared-changes.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
 import { FieldEnhancers } from './transports/field-enhancers.js';
 import { GraphqlHeaders } from './transports/graphql-headers.js';
@@ -78,7 +82,7 @@ const DOCUMENTS = Symbol('documents');
     {
       provide: PlanRegistry,
       useFactory: allPlans,
-      inject: [CHECKED_OPTIONS, InMemoryPlanRegistry],
+      inject: [CHECKED_OPTIONS, InMemoryPlanRegistry, SharedPlans],
     },
     { provide: Observation, useFactory: newObservation },
     {
@@ -129,6 +133,16 @@ const DOCUMENTS = Symbol('documents');
       inject: [CHECKED_OPTIONS, Observed],
     },
     {
+      provide: SharedPlans,
+      useFactory: sharedPlansFor,
+      inject: [CHECKED_OPTIONS, DOCUMENTS, Observation],
+    },
+    {
+      provide: SharedRules,
+      useFactory: sharedRulesFor,
+      inject: [CHECKED_OPTIONS, DOCUMENTS, Observation, Outbound],
+    },
+    {
       provide: OutboundLimiter,
       useFactory: ({ limiter }: Outbound) => limiter,
       inject: [Outbound],
@@ -168,6 +182,8 @@ const DOCUMENTS = Symbol('documents');
     OutboundLimiter,
     AdaptiveThrottler,
     GatewayLimiter,
+    SharedPlans,
+    SharedRules,
     RateLimitStats,
     RateLimitEvents,
   ],
@@ -191,6 +207,8 @@ export class RateLimitModule
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
+    private readonly plans: SharedPlans,
+    private readonly rules: SharedRules,
     private readonly skips: GatewaySkips,
     private readonly explorer: RateLimitExplorer,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
@@ -211,6 +229,8 @@ export class RateLimitModule
   /** Closes what the module opened: connections, files that are watched. */
   async onApplicationShutdown(): Promise<void> {
     this.stats.close();
+    this.plans.stop();
+    this.rules.stop();
     // Only what the module opened: a store that was passed in may serve others.
     if (!this.options.store) await this.store.close();
   }
@@ -239,8 +259,13 @@ function writtenPlans({ plans, registry }: CheckedOptions): InMemoryPlanRegistry
   return new InMemoryPlanRegistry(complete ? plans : { default: planFromEnv(), ...plans });
 }
 
-function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): PlanRegistry {
-  return registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
+function allPlans(
+  { registry, sharedChanges }: CheckedOptions,
+  written: InMemoryPlanRegistry,
+  shared: SharedPlans,
+): PlanRegistry {
+  const own = registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
+  return sharedChanges ? new SharedPlanRegistry(shared, own) : own;
 }
 
 function observe(observation: Observation, store: LimitStore, keeper: TimedLeaseKeeper): Observed {

@@ -21,7 +21,7 @@ export interface ChangeNote {
 
 /** A value that was changed while running; null if what the code names was removed. */
 export interface SharedEntry<T> extends ChangeNote {
-  /** The value. */
+  /** The value that was set; null if the name was removed. */
   readonly value: T | null;
 }
 
