@@ -8,7 +8,7 @@ import { PlanRegistry } from '../core/plan-registry.js';
 import type { RedisSource } from '../redis/connect.js';
 import { DEFAULT_KEY_PREFIX } from '../redis/redis-keys.js';
 import { DEFAULT_MAX_LIMITS } from '../memory/memory-store.js';
-import type { GatewayOptions } from './gateway-options.js';
+import type { GatewayOptions } from '../gateway/config/gateway-options.js';
 import type { OutboundOptions } from './outbound-options.js';
 import { redisMistake } from './redis-mistake.js';
 

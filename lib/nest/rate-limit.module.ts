@@ -7,7 +7,6 @@ import type {
 } from '@nestjs/common';
 import { Inject, Module } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
-import type { DocumentStore } from '../core/document-store.js';
 import { RateLimitError } from '../core/errors.js';
 import { InMemoryPlanRegistry } from '../core/in-memory-plan-registry.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
@@ -28,11 +27,11 @@ import { ApiDocumentation } from './api-documentation.js';
 import { ApplicationSources } from './application-sources.js';
 import { ApplicationStores } from './application-stores.js';
 import { Diagnostics } from './diagnostics.js';
-import { Gateway } from './gateway.js';
-import { GatewayDoor } from './gateway-door.js';
-import { GatewaySkips } from './gateway-skips.js';
-import { GatewayUpgrades } from './gateway-upgrades.js';
-import { GatewayMiddleware } from './gateway.middleware.js';
+import { ApplicationGateway, gatewayFor } from './gateway/gateway.provider.js';
+import { GatewayDoor } from './gateway/gateway-door.js';
+import { GatewaySkips } from './gateway/gateway-skips.js';
+import { GatewayUpgrades } from './gateway/gateway-upgrades.js';
+import { GatewayMiddleware } from './gateway/gateway.middleware.js';
 import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { LayeredPlanRegistry } from './layered-plan-registry.js';
@@ -41,7 +40,7 @@ import { newObservation, Observed } from './observed.js';
 import { Outbound } from './outbound.js';
 import { checkOutboundOptions } from './outbound-options.js';
 import { OutcomeRefunds } from './outcome-refunds.js';
-import { PathCase } from './path-case.js';
+import { PathCase } from './gateway/path-case.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import type { ASYNC_OPTIONS_TYPE, OPTIONS_TYPE } from './rate-limit.module-definition.js';
@@ -52,7 +51,7 @@ import {
 } from './rate-limit.module-definition.js';
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
-import { ServedRoutes } from './served-routes.js';
+import { ServedRoutes } from './gateway/served-routes.js';
 import { sharedPlansFor, sharedRulesFor } from './shared-changes.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
 import { FieldEnhancers } from './transports/field-enhancers.js';
@@ -153,11 +152,15 @@ const DOCUMENTS = Symbol('documents');
       inject: [Outbound],
     },
     {
-      provide: Gateway,
+      provide: ApplicationGateway,
       useFactory: gatewayFor,
       inject: [CHECKED_OPTIONS, Observed, DOCUMENTS, KeyResolvers, PathCase],
     },
-    { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
+    {
+      provide: GatewayLimiter,
+      useFactory: ({ limiter }: ApplicationGateway) => limiter,
+      inject: [ApplicationGateway],
+    },
     ...[GatewayDoor, GatewayUpgrades, GatewaySkips, ServedRoutes, PathCase],
     TimedLeaseKeeper,
     HandlerChainsReader,
@@ -270,21 +273,6 @@ function allPlans(
 
 function observe(observation: Observation, store: LimitStore, keeper: TimedLeaseKeeper): Observed {
   return new Observed(observation, store, keeper);
-}
-
-function gatewayFor(
-  { gateway }: CheckedOptions,
-  { store, keeper, observation }: Observed,
-  documents: DocumentStore | undefined,
-  resolvers: KeyResolvers,
-  pathCase: PathCase,
-): Promise<Gateway> {
-  const addresses = resolvers.from('ip');
-  const keyOfClient = (ip: string) => (addresses.resolve({ ip }) as string | undefined) ?? ip;
-  const isCaseSensitive = () => pathCase.counts;
-  return Gateway.start(gateway, {
-    ...{ store, documents, keeper, observation, keyOfClient, isCaseSensitive },
-  });
 }
 
 function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Promise<Outbound> {

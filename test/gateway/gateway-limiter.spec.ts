@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { checkGatewayConfig } from '../../lib/gateway/check-gateway-config.js';
-import type { GatewayConfig, LevelLimits } from '../../lib/gateway/gateway-config.js';
-import type { GatewayChange } from '../../lib/gateway/gateway-events.js';
+import { checkGatewayConfig } from '../../lib/gateway/config/check-gateway-config.js';
+import type { GatewayConfig, LevelLimits } from '../../lib/gateway/config/gateway-config.js';
+import type { GatewayChange } from '../../lib/gateway/updates/gateway-events.js';
 import { GatewayLimiter } from '../../lib/gateway/gateway-limiter.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { FakeClock } from '../support/fake-clock.js';
