@@ -32,7 +32,7 @@ module.exports = {
       to: {
         pathNot: [
           '^lib/(core|redis)',
-          '^(node:)?crypto$',
+          '^(node:)?(crypto|net|tls)$',
           'node_modules/(ioredis|cluster-key-slot)',
         ],
       },
@@ -48,7 +48,10 @@ module.exports = {
       severity: 'error',
       from: { path: '^lib/outbound' },
       to: {
-        pathNot: ['^lib/(core|files|shared|outbound)', '^(node:)?(crypto|events|net|perf_hooks|url)$'],
+        pathNot: [
+          '^lib/(core|files|shared|outbound)',
+          '^(node:)?(crypto|events|net|perf_hooks|url)$',
+        ],
       },
     },
     {

@@ -209,6 +209,7 @@ export {
   WaitAbortedError,
   WaitTimedOutError,
 } from './outbound/outbound-errors.js';
+export type { WaitTimeoutReason } from './outbound/outbound-errors.js';
 export { InvalidGatewayConfigError } from './gateway/config/gateway-config.js';
 export { InvalidGatewayFileError } from './gateway/config/gateway-file.js';
 export { InvalidDomainError } from './outbound/domain-name.js';

@@ -17,13 +17,16 @@
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 
+  A key that a window has counted in as well is left to decide.lua: the answer ends before the chain
+  that meets one, with LEFT in its place, and nothing was spent for that chain or those behind it.
+
   x % 1 - x is -floor(x): it rounds -x up, and is several times cheaper than calling math.ceil.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber
 
 local PEEK, RESERVE = '1', '2'
-local NEVER, UNREADABLE = -1, -2
+local NEVER, UNREADABLE, LEFT = -1, -2, -1
 -- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
 local LONGEST = 630720000000000
 local SCHEMA = '1'
@@ -31,6 +34,8 @@ local SCHEMA = '1'
 local EPSILON = 1e-9
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
+-- A key lives longer than it has to by this part.
+local SPARE = 0.25
 
 -- A time that was given is a test's, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -43,7 +48,7 @@ local now_packed = pack('<i8', now)
 
 -- What the shape at hand asks and what was read of its chain, by the position of the limit.
 local quota, refill, period, shadow, cost = {}, {}, {}, {}, {}
-local level, expiry, wait, books, stepped = {}, {}, {}, {}, {}
+local level, expiry, span, wait, books, stepped = {}, {}, {}, {}, {}, {}
 
 -- Where each shape is told, by its number.
 local shape_at = {}
@@ -68,7 +73,7 @@ while arg <= arg_count do
 
     for i = 1, limit_count do
       local full, a, b, need = quota[i], refill[i], period[i], cost[i]
-      local tokens, since, expires, held_quota = full, now, 0, full
+      local tokens, since, expires, lasts = full, now, 0, 0
       local unreadable = false
       local held = pcall('HMGET', KEYS[first + i], 't', 'ts', 'v', 'x')
       if held.err or (held[3] and held[3] ~= SCHEMA) then
@@ -80,19 +85,21 @@ while arg <= arg_count do
           tokens, since = unpack('<d', t), unpack('<i8', ts)
           if not (tokens < 1e15 and tokens > -1e15) then tokens, since = full, now end
         end
-        if x and #x == 16 then expires, held_quota = unpack('<i8d', x) end
+        if x then
+          if #x ~= 16 then
+            out[size + 1] = LEFT
+            return out
+          end
+          expires, lasts = unpack('<i8d', x)
+        end
       end
       stepped[i] = since - now > CLOCK_STEP
       if stepped[i] then since = now end
-      if held_quota ~= full then
-        expires = 0
-        -- A bucket that was full when its plan grew is full of what the plan holds now.
-        if held_quota < full and tokens + (now - since) * a / b >= held_quota then tokens = full end
-      end
       local tokens_now = tokens
       if now > since then tokens_now = tokens + (now - since) * a / b end
       if tokens_now > full then tokens_now = full end
-      level[i], expiry[i], wait[i], books[i] = tokens_now, expires, unreadable and UNREADABLE or 0, true
+      level[i], expiry[i], span[i] = tokens_now, expires, lasts
+      wait[i], books[i] = unreadable and UNREADABLE or 0, true
 
       if tokens_now + EPSILON < need then
         local waits = NEVER
@@ -128,16 +135,23 @@ while arg <= arg_count do
       if mode ~= PEEK then
         if allowed == 1 and books[i] then
           tokens = tokens - cost[i]
-          local missing = (tokens - full) * b / a
-          local full_at = now + (missing % 1 - missing)
+          -- A key lives as long as the slowest definition of its plan needs to fill a bucket.
+          local lasts = full * b / a
+          if span[i] > lasts then lasts = span[i] end
+          local needed = now + lasts
+          if tokens < 0 then
+            local booked = tokens * b / a
+            booked = booked % 1 - booked
+            needed = needed + (booked < LONGEST and booked or LONGEST)
+          end
           -- Not armed anew while it will live long enough: saves a command and two fields.
-          if expiry[i] >= full_at then
+          if expiry[i] >= needed and lasts == span[i] then
             call('HSET', KEYS[first + i], 't', pack('<d', tokens), 'ts', now_packed)
           else
-            local spare = -full * b / a
-            local expires = full_at + (spare % 1 - spare)
+            local expires = needed + lasts * SPARE
+            expires = expires - expires % 1
             call('HSET', KEYS[first + i], 't', pack('<d', tokens), 'ts', now_packed, 'v', SCHEMA,
-              'x', pack('<i8d', expires, full))
+              'x', pack('<i8d', expires, lasts))
             call('PEXPIRE', KEYS[first + i], math.ceil((expires - now) / 1000) + keep_ms)
           end
         elseif stepped[i] then

@@ -23,6 +23,8 @@ local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
 local SCHEMA = '1'
 -- Tokens that a bucket may seem to owe although nobody waits.
 local ROUNDING = 1e-6
+-- Whatever is owed by somebody is more than this.
+local LESS_THAN_A_TOKEN = 0.5
 -- A refund counts in the same sum as those before it for this part of a refill.
 local PARTS_OF_REFILL = 8
 
@@ -39,7 +41,7 @@ local function read_log(text)
   return unpack('<i8i8di8d', text)
 end
 
--- At least the tokens that came back at that time or later.
+-- What came back at that time or later, at least.
 local function returned_since(at, log)
   local last, since, sum, older_since, older_sum = read_log(log)
   if at > last then return 0 end
@@ -66,32 +68,36 @@ local function logged(log, tokens, held, refill)
   return pack('<i8i8di8d', now, since, sum + tokens, older_since, older_sum + tokens)
 end
 
+-- `x` says which count is kept in the fields of its kind (see decide.lua). The other one gets nothing
+-- back: it has less room than it might have, never more.
+local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
+local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
+
 local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
-  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r')
-  if held.err or held[3] ~= SCHEMA then return 0 end
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r', 'x')
+  if held.err or held[3] ~= SCHEMA or is_of_window(held[5]) then return 0 end
   if not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
   local level, since, log = unpack('<d', held[1]), unpack('<i8', held[2]), held[4]
   if now > since then level = level + (now - since) * a / b end
   level = min(level, quota)
   -- Whoever queued behind owed a token or more at that time; rounding, much less.
-  if due and -level > ROUNDING and -level + (now - due) * a / b > 0.5 then return 0 end
-  -- Before a turn is due the bucket has owed tokens all the time, so nothing has been refilled in vain.
-  -- Nobody was admitted after the last in the queue, so no other refund has to know of this one.
-  if due and now < due and returned_since(at or now, log) == 0 then
-    call('HSET', key, 't', pack('<d', min(quota, level + tokens)), 'ts', pack('<i8', max(now, since)))
-    return 1
-  end
+  if due and -level > ROUNDING and -level + (now - due) * a / b > LESS_THAN_A_TOKEN then return 0 end
+  -- Whether all that was spent since a turn was booked has been given back as well.
+  local is_last = due and returned_since(at or 0, log) == 0
+    and math.abs(quota - level - (whole - now) * a / b) <= LESS_THAN_A_TOKEN
   local left = min(quota - level, left_of(tokens, at, whole, a, b, log))
   if left <= 0 then return 0 end
+  -- Without the last one all is as if it had never been booked: nothing is taken off the others.
+  if not is_last then log = logged(log, left, now - (at or now), quota * b / a) end
   -- A bucket that is full is kept as well: what is in its log must not come back again.
-  call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)),
-    'r', logged(log, left, now - (at or now), quota * b / a))
+  call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)), 'r', log or '')
   return 1
 end
 
 local function refund_window(key, a, tokens, at)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
-  if held.err or held[4] ~= SCHEMA then return 0 end
+  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
+  if held.err or held[4] ~= SCHEMA or is_of_bucket(held[5]) then return 0 end
+  if is_of_window(held[5]) and select(2, unpack('<bd', held[5])) ~= a then return 0 end
   local start, current, previous = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
   if not (start and current and previous) or now - start >= 2 * a then return 0 end
   if now - start >= a then start, current, previous = start + a, 0, current end

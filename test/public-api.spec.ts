@@ -227,6 +227,7 @@ describe('the public API', () => {
       'Totals',
       'WaitMessage',
       'WaitOptions',
+      'WaitTimeoutReason',
       'Waits',
     ]);
   });

@@ -1,4 +1,4 @@
-import { InvalidTokensError } from './errors.js';
+import { checkTokens } from './check/tokens.js';
 import { NO_LEASE } from './lent-slots.js';
 import { limitKey } from './limit-key.js';
 import type { Inquiry, Limit } from './limit-store.js';
@@ -30,7 +30,7 @@ export function emptyChain(): Chain {
 
 /** Adds the limit of one plan and key to a chain, which it returns. */
 export function addLimit(chain: Chain, plan: Plan, key: string, tokens: number): Chain {
-  if (!Number.isSafeInteger(tokens) || tokens < 1) throw new InvalidTokensError(tokens);
+  checkTokens(tokens);
   const checkedKey = limitKey(key);
   if (plan.quota === UNLIMITED) return chain;
   const limit: Limit = { plan, key: checkedKey, cost: tokens };

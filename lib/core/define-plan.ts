@@ -1,12 +1,20 @@
+import type { Check } from './check/check.js';
+import { checked } from './check/check.js';
+import type { Fields } from './check/containers.js';
+import { isRecord, object } from './check/containers.js';
+import { Mistake, UnexpectedValue } from './check/mistake.js';
+import type { Path } from './check/path.js';
+import { flag, oneOf, optional, that, wholeNumber, withDefault } from './check/values.js';
 import { InvalidPlanError, quote } from './errors.js';
 import type {
   ConcurrencyDefinition,
   Plan,
   PlanDefinition,
+  PlanModifiers,
   SlidingWindowDefinition,
   TokenBucketDefinition,
 } from './plan.js';
-import { DENY_ALL, UNLIMITED } from './plan.js';
+import { UNLIMITED } from './plan.js';
 import { parseRate } from './rate.js';
 
 /** Beyond this a double no longer tells one token from the next at the precision we promise. */
@@ -20,13 +28,16 @@ const PLAN_NAME = /^[A-Za-z][\w-]{0,63}$/;
 const MICROSECONDS_PER_SECOND = 1_000_000;
 const MICROSECONDS_PER_MILLISECOND = 1_000;
 
-const FIELDS = {
-  'token-bucket': ['capacity', 'tokensPerSecond'],
-  'sliding-window': ['limit', 'windowMs'],
-  concurrency: ['maxConcurrent', 'leaseMs'],
-} as const;
-const MODIFIERS: readonly string[] = ['kind', 'shadow', 'onStoreFailure'];
-const FAILURE_POLICIES: readonly unknown[] = [undefined, 'open', 'closed', 'local'];
+const quota = wholeNumber(
+  UNLIMITED,
+  MAX_QUOTA,
+  `a whole number from 1 to ${MAX_QUOTA} (or −1 for no limit, 0 to deny all)`,
+);
+const period = wholeNumber(
+  1,
+  MAX_PERIOD_MS,
+  `a whole number of milliseconds from 1 to ten years (${MAX_PERIOD_MS})`,
+);
 
 /** Checks a definition and makes it a plan, or throws an error that says what to write instead. */
 export function definePlan(name: string, definition: PlanDefinition): Plan {
@@ -54,8 +65,10 @@ function rateOrThrow(name: string, text: string): Plan {
       `expected a rate such as "100/minute", "5/10s" or "1000/day", got ${quote(text)}.`,
     );
   }
-  checkQuota(name, 'the number of tokens', rate.tokens);
-  checkPeriod(name, 'the period', rate.periodMs);
+  const fail = (what: string) => (mistake: Mistake) =>
+    new InvalidPlanError(name, `${what} ${mistake.message}`);
+  checked(quota, rate.tokens, fail('the number of tokens'));
+  checked(period, rate.periodMs, fail('the period'));
   return Object.freeze({
     name,
     label: name,
@@ -71,80 +84,122 @@ function rateOrThrow(name: string, text: string): Plan {
 }
 
 function planFromFields(name: string, definition: Exclude<PlanDefinition, string>): Plan {
-  const kind = kindOf(name, definition);
-  checkFields(name, kind, definition);
+  const errorOf = (mistake: Mistake) =>
+    new InvalidPlanError(name, planProblem(mistake), mistake.path);
+  const kind = checked(kindOf, definition, errorOf);
   switch (kind) {
     case 'token-bucket':
-      return tokenBucket(name, definition as TokenBucketDefinition);
+      return tokenBucket(name, checked(tokenBucketOf, definition, errorOf));
     case 'sliding-window':
-      return slidingWindow(name, definition as SlidingWindowDefinition);
+      return slidingWindow(name, checked(slidingWindowFields, definition, errorOf));
     case 'concurrency':
-      return concurrency(name, definition as ConcurrencyDefinition);
+      return concurrency(name, checked(concurrencyFields, definition, errorOf));
     default:
       return unreachable(kind);
   }
 }
 
-function kindOf(name: string, definition: unknown): Plan['kind'] {
-  if (typeof definition === 'object' && definition !== null) {
+/** The error names the plan before. */
+function planProblem(mistake: Mistake): string {
+  return mistake.place('') === '' ? mistake.message : mistake.sentence('');
+}
+
+/** The field by which each kind is told. */
+const FIELDS = {
+  'token-bucket': 'capacity',
+  'sliding-window': 'limit',
+  concurrency: 'maxConcurrent',
+} as const;
+
+function kindOf(definition: unknown): Plan['kind'] {
+  if (isRecord(definition)) {
     for (const kind of Object.keys(FIELDS) as Plan['kind'][]) {
-      if (FIELDS[kind][0] in definition) return kind;
+      if (FIELDS[kind] in definition) return kind;
     }
   }
-  throw new InvalidPlanError(
-    name,
+  throw new Mistake(
+    [],
     'expected { capacity, tokensPerSecond }, { limit, windowMs }, { maxConcurrent, leaseMs } ' +
       `or a rate such as "100/minute", got ${quote(definition)}.`,
   );
 }
 
-function checkFields(name: string, kind: Plan['kind'], definition: object): void {
-  const allowed: readonly string[] = [...FIELDS[kind], ...MODIFIERS];
-  for (const field of Object.keys(definition)) {
-    if (allowed.includes(field)) continue;
-    throw new InvalidPlanError(
-      name,
-      `unknown field "${field}". A ${kind} plan has ${allowed.map((f) => `"${f}"`).join(', ')}.`,
-    );
+/** The fields that plans of every kind have. */
+const MODIFIERS: Fields<PlanModifiers> = {
+  shadow: withDefault(flag, false),
+  onStoreFailure: optional(oneOf('open', 'closed', 'local')),
+};
+
+function kindField<const Kind extends Plan['kind']>(kind: Kind): Check<Kind | undefined> {
+  const isKind = (value: unknown): value is Kind => value === kind;
+  return optional(that(`"${kind}", which its fields make it`, isKind));
+}
+
+const tokenBucketFields = object<TokenBucketDefinition>(
+  {
+    capacity: quota,
+    tokensPerSecond: refillRate,
+    kind: kindField('token-bucket'),
+    ...MODIFIERS,
+  },
+  { fields: 'fields of a token-bucket plan' },
+);
+
+const slidingWindowFields = object<SlidingWindowDefinition>(
+  {
+    limit: quota,
+    windowMs: period,
+    kind: kindField('sliding-window'),
+    ...MODIFIERS,
+  },
+  { fields: 'fields of a sliding-window plan' },
+);
+
+const concurrencyFields = object<ConcurrencyDefinition>(
+  {
+    maxConcurrent: quota,
+    leaseMs: withDefault(period, DEFAULT_LEASE_MS),
+    maxHoldMs: optional(period),
+    kind: kindField('concurrency'),
+    ...MODIFIERS,
+  },
+  { fields: 'fields of a concurrency plan' },
+);
+
+/** Checks the rate of a bucket that limits; one of −1 or 0 refills nothing, so that it has none. */
+function tokenBucketOf(value: unknown, path: Path): TokenBucketDefinition {
+  const bucket = tokenBucketFields(value, path);
+  const { capacity, tokensPerSecond } = bucket;
+  if (capacity <= 0) return bucket;
+  if (!(tokensPerSecond > 0)) throw noRefill(tokensPerSecond, [...path, 'tokensPerSecond']);
+  if ((capacity / tokensPerSecond) * 1_000 <= MAX_PERIOD_MS) return bucket;
+  throw new Mistake(
+    path,
+    `at ${tokensPerSecond} tokens per second a bucket of ${capacity} takes more than ten years ` +
+      'to fill. Raise tokensPerSecond or lower capacity.',
+  );
+}
+
+/** Whether a rate may be 0 or missing depends on the capacity. */
+function refillRate(value: unknown, path: Path): number {
+  if (value === undefined || (Number.isFinite(value) && (value as number) >= 0)) {
+    return value as number;
   }
-  const { kind: named, shadow, onStoreFailure } = definition as Record<string, unknown>;
-  if (named !== undefined && named !== kind) {
-    throw new InvalidPlanError(
-      name,
-      `its fields make it a ${kind} plan, got kind ${quote(named)}.`,
-    );
-  }
-  if (shadow !== undefined && typeof shadow !== 'boolean') {
-    throw new InvalidPlanError(name, `shadow must be true or false, got ${quote(shadow)}.`);
-  }
-  if (!FAILURE_POLICIES.includes(onStoreFailure)) {
-    throw new InvalidPlanError(
-      name,
-      `onStoreFailure must be "open", "closed" or "local", got ${quote(onStoreFailure)}.`,
-    );
-  }
+  throw noRefill(value, path);
+}
+
+function noRefill(value: unknown, path: Path): UnexpectedValue {
+  return new UnexpectedValue(
+    path,
+    'a number above 0',
+    value,
+    'To deny everything write capacity: 0.',
+  );
 }
 
 function tokenBucket(name: string, definition: TokenBucketDefinition): Plan {
   const { capacity, tokensPerSecond, shadow = false, onStoreFailure } = definition;
-  checkQuota(name, 'capacity', capacity);
   const limits = capacity > 0;
-  // A plan of −1 or 0 refills nothing, so that its rate may be 0 or missing, but not nonsense.
-  const rate: unknown = limits ? tokensPerSecond : (tokensPerSecond ?? 0);
-  if (!Number.isFinite(rate) || (rate as number) < 0 || (limits && rate === 0)) {
-    throw new InvalidPlanError(
-      name,
-      `tokensPerSecond must be a number above 0, got ${quote(tokensPerSecond)}. ` +
-        'To deny everything write capacity: 0.',
-    );
-  }
-  if (limits && (capacity / tokensPerSecond) * 1_000 > MAX_PERIOD_MS) {
-    throw new InvalidPlanError(
-      name,
-      `at ${tokensPerSecond} tokens per second a bucket of ${capacity} takes more than ten years ` +
-        'to fill. Raise tokensPerSecond or lower capacity.',
-    );
-  }
   return Object.freeze({
     name,
     label: name,
@@ -160,8 +215,6 @@ function tokenBucket(name: string, definition: TokenBucketDefinition): Plan {
 
 function slidingWindow(name: string, definition: SlidingWindowDefinition): Plan {
   const { limit, windowMs, shadow = false, onStoreFailure } = definition;
-  checkQuota(name, 'limit', limit);
-  checkPeriod(name, 'windowMs', windowMs);
   const windowUs = windowMs * MICROSECONDS_PER_MILLISECOND;
   return Object.freeze({
     name,
@@ -176,9 +229,8 @@ function slidingWindow(name: string, definition: SlidingWindowDefinition): Plan 
 }
 
 function concurrency(name: string, definition: ConcurrencyDefinition): Plan {
-  const { maxConcurrent, leaseMs = DEFAULT_LEASE_MS, shadow = false, onStoreFailure } = definition;
-  checkQuota(name, 'maxConcurrent', maxConcurrent);
-  checkPeriod(name, 'leaseMs', leaseMs);
+  const { maxConcurrent, maxHoldMs, leaseMs = DEFAULT_LEASE_MS } = definition;
+  const { shadow = false, onStoreFailure } = definition;
   const leaseUs = leaseMs * MICROSECONDS_PER_MILLISECOND;
   return Object.freeze({
     name,
@@ -187,28 +239,10 @@ function concurrency(name: string, definition: ConcurrencyDefinition): Plan {
     quota: maxConcurrent,
     windowMs: 0,
     leaseUs,
+    maxHoldMs,
     shadow,
     onStoreFailure,
   });
-}
-
-function checkQuota(name: string, field: string, value: unknown): void {
-  const whole = Number.isSafeInteger(value) ? (value as number) : Number.NaN;
-  if (whole === UNLIMITED || whole === DENY_ALL || (whole > 0 && whole <= MAX_QUOTA)) return;
-  throw new InvalidPlanError(
-    name,
-    `${field} must be a whole number from 1 to ${MAX_QUOTA} ` +
-      `(or −1 for no limit, 0 to deny all), got ${quote(value)}.`,
-  );
-}
-
-function checkPeriod(name: string, field: string, ms: unknown): void {
-  if (Number.isSafeInteger(ms) && (ms as number) > 0 && (ms as number) <= MAX_PERIOD_MS) return;
-  throw new InvalidPlanError(
-    name,
-    `${field} must be a whole number of milliseconds from 1 to ten years (${MAX_PERIOD_MS}), ` +
-      `got ${quote(ms)}.`,
-  );
 }
 
 function unreachable(kind: never): never {

@@ -1,3 +1,5 @@
+import type { Path } from './check/path.js';
+
 /** What went wrong, as a word that stays the same when the sentence is improved. */
 export type RateLimitErrorCode =
   | 'INVALID_PLAN'
@@ -30,17 +32,25 @@ export class RateLimitError extends Error {
     /** What went wrong, for programs. */
     readonly code: RateLimitErrorCode,
     message: string,
+    /**
+     * The way to the offending value in what was given, such as `['routes', 2, 'host']`; empty for
+     * what was given as a whole, and for errors that are not about a value.
+     */
+    readonly path: Path = [],
   ) {
     super(message);
   }
 }
 
-/** A plan that cannot work: a negative rate, a capacity that is not a number, an unknown field. */
+/**
+ * A plan that cannot work: a negative rate, a capacity that is not a number, an unknown field. Its
+ * path starts with the name of the plan.
+ */
 export class InvalidPlanError extends RateLimitError {
   override readonly name = 'InvalidPlanError';
 
-  constructor(plan: string, problem: string) {
-    super('INVALID_PLAN', `Plan "${plan}": ${problem}`);
+  constructor(plan: string, problem: string, path: Path = []) {
+    super('INVALID_PLAN', `Plan "${plan}": ${problem}`, [plan, ...path]);
   }
 }
 
@@ -82,8 +92,9 @@ export class InvalidTokensError extends RateLimitError {
 export class InvalidOptionError extends RateLimitError {
   override readonly name = 'InvalidOptionError';
 
-  constructor(option: string, expected: string, actual: unknown) {
-    super('INVALID_OPTION', `Expected \`${option}\` to be ${expected}, got ${quote(actual)}.`);
+  constructor(option: string, expected: string, actual: unknown, path: Path = [option]) {
+    const problem = `Expected \`${option}\` to be ${expected}, got ${quote(actual)}.`;
+    super('INVALID_OPTION', problem, path);
   }
 }
 
@@ -100,7 +111,14 @@ export class LeaseRequiredError extends RateLimitError {
   }
 }
 
-/** Shows any value in an error message: short, on one line, and telling "10" from 10. */
+/** Characters of a value that are looked at; far fewer are shown. */
+const MAX_QUOTED_LENGTH = 5_000;
+const SECRET_NAME = /secret|password/i;
+
+/**
+ * Shows any value in an error message: short, on one line, and telling "10" from 10. Leaves out the
+ * credentials of URLs, and what fields such as `keySecret` and `password` hold.
+ */
 export function quote(value: unknown): string {
   const text =
     typeof value === 'string' || (typeof value === 'object' && value !== null)
@@ -108,7 +126,8 @@ export function quote(value: unknown): string {
       : typeof value === 'function'
         ? 'a function'
         : String(value);
-  return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+  const shown = text.slice(0, MAX_QUOTED_LENGTH).replaceAll(/:\/\/[^\s"]*@/g, '://***@');
+  return shown.length > 120 ? `${shown.slice(0, 117)}...` : shown;
 }
 
 /** Says which names would have been right. */
@@ -120,8 +139,12 @@ export function listKnown(what: string, names: readonly string[]): string {
 
 function stringify(value: unknown): string {
   try {
-    return JSON.stringify(value) ?? Object.prototype.toString.call(value);
+    return JSON.stringify(value, hideSecret) ?? Object.prototype.toString.call(value);
   } catch {
     return Object.prototype.toString.call(value);
   }
+}
+
+function hideSecret(name: string, value: unknown): unknown {
+  return SECRET_NAME.test(name) ? '***' : value;
 }

@@ -1,4 +1,5 @@
 import type {
+  BeatChange,
   BlockChange,
   FreeChange,
   Gate,
@@ -8,7 +9,7 @@ import type {
   SuccessChange,
 } from './gate.js';
 import type { TokenBucketPlan } from './plan.js';
-import { REPLAN_GRACE_US, REPLAN_WASTE_SHARE, REPLAN_WASTE_US } from './gate.js';
+import { HOLDER_GRACE_US, REPLAN_GRACE_US, REPLAN_WASTE_SHARE, REPLAN_WASTE_US } from './gate.js';
 
 /** What a change means for the bucket behind the gate. */
 export type BucketEffect =
@@ -48,6 +49,7 @@ export class GateRecord {
   /** When the cooldown was opened: requests that were sent before say nothing about it. */
   #openedUs = 0;
   #probeUntilUs = 0;
+  #probeHolder: string | undefined;
   #wastedUs = 0;
   #expiresUs = 0;
 
@@ -68,9 +70,15 @@ export class GateRecord {
     };
   }
 
-  /** The chain that passes after a cooldown is the probe; others wait for what it finds. */
-  pass({ probeUs }: Gate, actUs: number): void {
-    if (this.#untilUs > 0) this.#probeUntilUs = actUs + probeUs;
+  /**
+   * The chain that passes after a cooldown is the probe; others wait for what it finds. Tells until
+   * when they count on whoever passed.
+   */
+  pass({ probeUs, holder }: Gate, actUs: number): number {
+    if (this.#untilUs === 0) return actUs;
+    this.#probeUntilUs = actUs + probeUs;
+    this.#probeHolder = holder;
+    return this.#probeUntilUs;
   }
 
   state(nowUs: number, changed: boolean): GateState {
@@ -131,6 +139,23 @@ export class GateRecord {
   free({ probeUntilUs }: FreeChange, nowUs: number): [GateState, BucketEffect] {
     if (probeUntilUs === this.#probeUntilUs) this.#probeUntilUs = 0;
     return [this.state(nowUs, true), NONE];
+  }
+
+  /** Processes have died: the probe that one of them made is lost, and nobody will use its turns. */
+  bury(
+    dead: readonly string[],
+    { memoryUs }: BeatChange,
+    owedUs: number,
+    nowUs: number,
+  ): [GateState, BucketEffect] {
+    const losesProbe = this.#probeHolder !== undefined && dead.includes(this.#probeHolder);
+    const wasTried = losesProbe && this.#probeUntilUs > nowUs;
+    if (wasTried) this.#probeUntilUs = 0;
+    const replans = dead.length > 0 && owedUs > HOLDER_GRACE_US;
+    if (!replans) return [this.state(nowUs, wasTried), NONE];
+    this.#plan(nowUs, nowUs + HOLDER_GRACE_US);
+    this.#keep(memoryUs, nowUs);
+    return [this.state(nowUs, true), { kind: 'owe', us: HOLDER_GRACE_US }];
   }
 
   #waitUs(nowUs: number): number {

@@ -10,6 +10,11 @@ export interface Gate {
   readonly key: string;
   /** How long a probe may take before another one is sent. */
   readonly probeUs: number;
+  /**
+   * The process that books, where several may: its turns and its probe are given up when it is not
+   * heard of for `HOLDER_LIFE_US`.
+   */
+  readonly holder?: string | undefined;
 }
 
 /** What a gate said to a chain. */
@@ -26,6 +31,8 @@ export interface GateView {
   readonly isTried: boolean;
   /** Blocks in a row. */
   readonly blocks: number;
+  /** Present when a process that booked turns may have died: a beat would find out. */
+  readonly isOverdue?: true;
 }
 
 /** How a gate is now. */
@@ -92,8 +99,20 @@ export interface FreeChange extends GateChangeBase {
   readonly probeUntilUs?: number | undefined;
 }
 
+/**
+ * The holder of the gate is alive. Then the others are looked after: what was booked by one that is
+ * not heard of any more is given up, and the turns of all are planned anew.
+ */
+export interface BeatChange extends GateChangeBase {
+  readonly kind: 'beat';
+  /** When the last of its turns is due; 0 when it has none left, undefined to look after others only. */
+  readonly dueUs: number | undefined;
+  /** Where turns also hold slots: those that a dead process held ahead are free. */
+  readonly slots: Limit | undefined;
+}
+
 /** Something that happened to a gate. */
-export type GateChange = BlockChange | SuccessChange | ReplanChange | FreeChange;
+export type GateChange = BlockChange | SuccessChange | ReplanChange | FreeChange | BeatChange;
 
 /** Hears about changes of gates, also those made by other processes. */
 export type GateListener = (key: string, state: GateState) => void;
@@ -110,6 +129,13 @@ export interface GateWatch {
 
 /** Turns due so soon stay as they are when a plan is made: the news may come too late for them. */
 export const REPLAN_GRACE_US = 50_000;
+/** A process with turns is taken for dead when it was not heard of for so long. */
+export const HOLDER_LIFE_US = 2_250_000;
+/**
+ * Turns due so soon stay as they are when a process is taken for dead, so that whoever knows the plan
+ * of so long ago acts on none that is void.
+ */
+export const HOLDER_GRACE_US = 1_500_000;
 /** Waste that is worth a new plan: this long at least, and this part of the queue. */
 export const REPLAN_WASTE_US = 100_000;
 export const REPLAN_WASTE_SHARE = 0.1;

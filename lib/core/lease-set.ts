@@ -76,6 +76,13 @@ export class LeaseSet implements Counter<ConcurrencyPlan> {
     return true;
   }
 
+  /** Gives back the slots of a holder, by the beginning of their ids, whose leases end after that time. */
+  releaseOf(prefix: string, afterUs: number): void {
+    for (const { leaseId, due } of [...this.#slots.values()]) {
+      if (due > afterUs && leaseId.startsWith(prefix)) this.release(leaseId);
+    }
+  }
+
   #dropEnded(nowUs: number): void {
     for (let { first } = this.#ends; first && first.due <= nowUs; { first } = this.#ends) {
       this.release(first.leaseId);

@@ -1,19 +1,14 @@
 import { Bill } from './bill.js';
-import type { Decision, HeldLease, Limit, LimitStore } from './limit-store.js';
+import type { LeaseTies } from './held-slots.js';
+import { HeldSlots } from './held-slots.js';
+import type { Decision, HeldLease, Limit } from './limit-store.js';
 import { RateLimitResult } from './rate-limit-result.js';
 import type { PlanOrRate } from './register.js';
 
-/** Keeps leases alive while their holder lives. */
-export interface LeaseKeeper {
-  /** Renews the lease from now on. */
-  hold(lease: Lease): void;
-  /** Stops renewing it. */
-  drop(lease: Lease): void;
-}
-
 /**
  * The answer to `acquire`, and the slots that it lent. Releasing gives the slots back, once; a
- * refused one holds nothing, and releasing it does nothing.
+ * refused one holds nothing, and releasing it does nothing. Keep it as long as the slots are needed:
+ * one that is garbage is released.
  *
  * ```ts
  * await using slot = await limiter.acquire('user-1', 'uploads');
@@ -21,36 +16,48 @@ export interface LeaseKeeper {
  * ```
  */
 export class Lease extends RateLimitResult implements AsyncDisposable {
-  /** What the store knows the slots by; undefined when none are held. */
-  #held: HeldLease | undefined;
+  #slots: HeldSlots | undefined;
   #isOver = false;
   readonly #decision: Decision;
   /** Made when it is asked for: most charges are right from the start. */
   #bill: Bill | undefined;
-  readonly #store: LimitStore;
-  readonly #keeper: LeaseKeeper | undefined;
-  readonly #onRelease: (() => void) | undefined;
+  readonly #ties: LeaseTies;
 
   /** @internal Made by the limiter. */
   constructor(decision: Decision, held: HeldLease | undefined, ties: LeaseTies) {
     super(decision);
     this.#decision = decision;
-    this.#held = held;
-    this.#store = ties.store;
-    this.#keeper = ties.keeper;
-    this.#onRelease = ties.onRelease;
-    if (held) this.#keeper?.hold(this);
+    this.#ties = ties;
+    if (held) this.#slots = new HeldSlots(held, ties, this.lossListener());
   }
 
   /** The slots as the store knows them, while they are held. */
   get held(): HeldLease | undefined {
-    return this.#held;
+    return this.#slots?.held;
+  }
+
+  /**
+   * What is kept alive, which does not keep the lease.
+   * @internal
+   */
+  get slots(): HeldSlots | undefined {
+    return this.#slots;
+  }
+
+  /**
+   * Says where the slots were taken, for warnings, and ends them after the `maxHoldMs` of their plans.
+   * @internal
+   */
+  lentTo(place: string | undefined, startsInMs = 0): void {
+    if (!this.#slots) return;
+    this.#slots.place = place;
+    this.#slots.limitHold(startsInMs);
   }
 
   /** Gives the slots back. Safe to call more than once. */
   async release(): Promise<void> {
     this.#isOver = true;
-    await this.giveBack();
+    await this.#slots?.giveBack();
   }
 
   /**
@@ -69,53 +76,33 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
 
   /** Prolongs the lease by its full length. Returns false when it had ended already. */
   async renew(): Promise<boolean> {
-    if (!this.#held) return false;
-    const [alive = false] = await this.#store.renew([this.#held]);
-    // Some slots may have been prolonged although another one had ended.
-    if (!alive) await this.lose();
-    return alive;
+    return (await this.#slots?.renew()) ?? false;
   }
 
-  /** Hears that the store does not know the slots any more, all or some of them. */
-  async lose(): Promise<void> {
-    await this.release();
+  /** Forgets the slots without giving them back, because they are lost or returned otherwise. */
+  letGo(): HeldLease | undefined {
+    this.#isOver = true;
+    return this.#slots?.letGo();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
   }
 
   /**
    * Holds more slots, which were taken under the id of the lease. Once that is released it answers
    * false, and holds nothing.
    */
-  protected holdAlso({ leaseId, limits }: HeldLease): boolean {
+  protected holdAlso(held: HeldLease): boolean {
     if (this.#isOver) return false;
-    const before = this.#held;
-    this.#held = { leaseId, limits: [...(before?.limits ?? []), ...limits] };
-    if (!before) this.#keeper?.hold(this);
+    if (this.#slots) this.#slots.add(held);
+    else this.#slots = new HeldSlots(held, this.#ties, this.lossListener());
     return true;
   }
 
-  /** Gives back what is held; it may hold slots again. */
-  protected async giveBack(): Promise<void> {
-    const held = this.#drop();
-    if (!held) return;
-    await this.#store.giveBack({ kind: 'release', ...held });
-    this.#onRelease?.();
-  }
-
-  /** Forgets the slots without giving them back, because they are lost or returned otherwise. */
-  letGo(): HeldLease | undefined {
-    this.#isOver = true;
-    return this.#drop();
-  }
-
-  #drop(): HeldLease | undefined {
-    const held = this.#held;
-    this.#held = undefined;
-    if (held) this.#keeper?.drop(this);
-    return held;
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.release();
+  /** Called when the store has lost the slots. One that refers to the lease keeps it in memory. */
+  protected lossListener(): (() => Promise<void>) | undefined {
+    return undefined;
   }
 
   /** Ends the bill, because everything is given back otherwise. False when a part was settled. */
@@ -124,14 +111,6 @@ export class Lease extends RateLimitResult implements AsyncDisposable {
   }
 
   #billed(): Bill {
-    return (this.#bill ??= new Bill(this.#decision, this.#store));
+    return (this.#bill ??= new Bill(this.#decision, this.#ties.store));
   }
-}
-
-/** What a lease hangs on. */
-export interface LeaseTies {
-  readonly store: LimitStore;
-  readonly keeper?: LeaseKeeper | undefined;
-  /** Called when the slots have been given back. */
-  readonly onRelease?: (() => void) | undefined;
 }

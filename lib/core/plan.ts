@@ -31,6 +31,13 @@ export interface ConcurrencyDefinition extends PlanModifiers {
    * @default 60_000
    */
   readonly leaseMs?: number;
+  /**
+   * Longest time in milliseconds that a slot is held: after that it is given back although its
+   * handler still works, and a warning names the handler. The shortest of a chain counts for all its
+   * slots. Connections of gateways hold theirs until they close.
+   * @default none: a slot is held until its handler and its response have ended, or it is released
+   */
+  readonly maxHoldMs?: number;
 }
 
 /** What a plan of any kind may say. */
@@ -90,6 +97,8 @@ export interface ConcurrencyPlan extends PlanBase {
   readonly kind: 'concurrency';
   /** Microseconds after which the slot of a holder that died comes back. */
   readonly leaseUs: number;
+  /** Milliseconds after which a slot is given back although it is still held; undefined for never. */
+  readonly maxHoldMs: number | undefined;
 }
 
 /** A named rule, checked and ready to decide. Made by `definePlan`. */

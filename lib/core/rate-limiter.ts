@@ -5,7 +5,8 @@ import { addLimit, emptyChain, lendingPlan } from './chain.js';
 import { MAX_PERIOD_MS } from './define-plan.js';
 import { InvalidOptionError, LeaseRequiredError } from './errors.js';
 import { NEVER } from './counter.js';
-import type { LeaseKeeper, LeaseTies } from './lease.js';
+import type { ForgottenLeases } from './forgotten-leases.js';
+import type { LeaseKeeper, LeaseTies } from './held-slots.js';
 import { Lease } from './lease.js';
 import { heldBy } from './lent-slots.js';
 import type { Decision, Inquiry, Limit, LimitStore } from './limit-store.js';
@@ -50,6 +51,8 @@ export interface RateLimiterParts {
   readonly newLeaseId: () => string;
   /** Renews what is held; without one, leases end after their time. */
   readonly leaseKeeper?: LeaseKeeper;
+  /** Finds leases that nobody released; without one, they are renewed for ever. */
+  readonly forgottenLeases?: ForgottenLeases;
 }
 
 /** Where every plan of a chain has a key of its own. */
@@ -64,6 +67,7 @@ export class RateLimiter {
   readonly #store: LimitStore;
   readonly #newLeaseId: () => string;
   readonly #ties: LeaseTies;
+  readonly #forgotten: ForgottenLeases | undefined;
 
   /** @internal Made by the module. */
   constructor(parts: RateLimiterParts) {
@@ -71,6 +75,7 @@ export class RateLimiter {
     this.#store = parts.store;
     this.#newLeaseId = parts.newLeaseId;
     this.#ties = { store: parts.store, keeper: parts.leaseKeeper };
+    this.#forgotten = parts.forgottenLeases;
   }
 
   /** Spends tokens if every plan has them. Most callers want this. */
@@ -89,13 +94,24 @@ export class RateLimiter {
     return new RateLimitResult(await this.#decide(chain));
   }
 
-  /** Spends tokens and takes the slots of concurrency plans, which the lease gives back. */
+  /**
+   * Spends tokens and takes the slots of concurrency plans, which the lease gives back. Keep the lease
+   * as long as you need the slots: one that is garbage without a release is released, with a warning.
+   */
   async acquire(key: string, plans: PlanChain, tokens = 1): Promise<Lease> {
-    return this.acquireNow(key, plans, tokens);
+    const building = this.#chain(key, plans, tokens);
+    const chain = isPending(building) ? await building : building;
+    // Before anything is awaited: the caller is still on the stack.
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- marks a frame of the stack
+    const place = chain.lends ? this.#forgotten?.callerOf(this.acquire) : undefined;
+    const lease = await this.#lend(chain);
+    this.#watch(lease, place);
+    return lease;
   }
 
   /**
-   * Does as `acquire`, without a promise where the registry and the store need none.
+   * Does as `acquire`, without a promise where the registry and the store need none. The lease is not
+   * watched: who calls this ends it, or tells by `lentTo` that it may be held too long.
    * @internal
    */
   acquireNow(key: string, plans: UncheckedChain, tokens: number): Awaitable<Lease> {
@@ -115,9 +131,14 @@ export class RateLimiter {
     const chain = await this.#chain(key, plans, tokens);
     chain.mode = 'reserve';
     chain.maxWaitUs = Math.floor(Math.min(maxWaitMs, MAX_PERIOD_MS) * 1_000);
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- marks a frame of the stack
+    const place = chain.lends ? this.#forgotten?.callerOf(this.reserve) : undefined;
     if (chain.lends) chain.leaseId = this.#newLeaseId();
     const decision = await this.#decide(chain);
-    return new Reservation(decision, chain.leaseId, heldBy(decision, chain.leaseId), this.#ties);
+    const held = heldBy(decision, chain.leaseId);
+    const reservation = new Reservation(decision, chain.leaseId, held, this.#ties);
+    this.#watch(reservation, place, reservation.waitMs);
+    return reservation;
   }
 
   /**
@@ -151,6 +172,12 @@ export class RateLimiter {
     return isPending(deciding)
       ? deciding.then((decision) => this.#leaseFor(decision, chain.leaseId))
       : this.#leaseFor(deciding, chain.leaseId);
+  }
+
+  #watch(lease: Lease, place: string | undefined, startsInMs = 0): void {
+    if (!lease.slots) return;
+    lease.lentTo(place, startsInMs);
+    this.#forgotten?.watch(lease);
   }
 
   #leaseFor(decision: Decision, leaseId: string): Lease {

@@ -1,4 +1,4 @@
-import type { LeaseTies } from './lease.js';
+import type { LeaseTies } from './held-slots.js';
 import { Lease } from './lease.js';
 import type { Decision, HeldLease } from './limit-store.js';
 

@@ -12,12 +12,28 @@ import type { Spent } from './spent.js';
 export class SlidingWindow implements TokenCounter<SlidingWindowPlan> {
   readonly kind = 'sliding-window';
   #startUs: number;
-  #current = 0;
-  #previous = 0;
+  #current: number;
+  #previous: number;
 
-  /** An untouched window starts with its first request. */
-  constructor(_plan: SlidingWindowPlan, nowUs: number) {
+  /**
+   * An untouched window starts with its first request. What one that begins lacks of its limit fades as
+   * what was counted in the window before.
+   */
+  constructor(plan: SlidingWindowPlan, nowUs: number, room = plan.quota) {
     this.#startUs = nowUs;
+    this.#previous = plan.quota - Math.max(room, 0);
+    this.#current = Math.ceil(Math.max(-room, 0));
+  }
+
+  /** When nothing is counted any more, or later if that is to last longer from the last charge. */
+  restoredUs({ windowUs }: SlidingWindowPlan, restoresInUs: number): number {
+    return this.#startUs + windowUs + Math.max(windowUs, restoresInUs);
+  }
+
+  /** What is left; nothing where more was counted than the limit. */
+  room(plan: SlidingWindowPlan, nowUs: number): number {
+    const { startUs, current, previous } = this.#at(plan, nowUs);
+    return Math.max(0, plan.quota - current - fading(plan, previous, nowUs - startUs));
   }
 
   waitUs(plan: SlidingWindowPlan, cost: number, nowUs: number): number {

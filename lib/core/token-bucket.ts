@@ -6,12 +6,16 @@ import type { Spent } from './spent.js';
 
 /** Tokens that a bucket may seem to owe although nobody waits. */
 const ROUNDING = 1e-6;
+/** Whatever is owed by somebody is more than this. */
+const LESS_THAN_A_TOKEN = 0.5;
 
 /** Tokens as they were at a moment; what has come back since is computed when it is asked for. */
 export class TokenBucket implements TokenCounter<TokenBucketPlan> {
   readonly kind = 'token-bucket';
   #tokens: number;
   #updatedUs: number;
+  /** What was spent before is of a bucket that was forgotten when it was full. */
+  readonly #sinceUs: number;
   /** Made with the first refund. */
   #refunds: RefundLog | undefined;
 
@@ -19,6 +23,7 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
   constructor(plan: TokenBucketPlan, nowUs: number, tokens = plan.quota) {
     this.#tokens = tokens;
     this.#updatedUs = nowUs;
+    this.#sinceUs = nowUs;
   }
 
   waitUs(plan: TokenBucketPlan, cost: number, nowUs: number): number {
@@ -41,6 +46,31 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
     return this.#tokensAt(plan, nowUs);
   }
 
+  /** Whether turns are booked ahead that were not due at the last charge. */
+  get owes(): boolean {
+    return this.#tokens < 0;
+  }
+
+  /** When a bucket that owes nothing is full, if that takes so long from the last charge. */
+  restoredUs(restoresInUs: number): number {
+    return this.#updatedUs + restoresInUs;
+  }
+
+  /** What is left for a window, the other definition of the plan, to begin with: also beyond the capacity. */
+  room(perUs: number, nowUs: number): number {
+    const elapsedUs = nowUs - this.#updatedUs;
+    return elapsedUs > 0 ? this.#tokens + elapsedUs * perUs : this.#tokens;
+  }
+
+  /**
+   * Takes what a window of that limit let through. Never below nothing: a bucket that comes back later
+   * need not pay for all that a larger plan let through.
+   */
+  chargeForWindow(limit: number, perUs: number, tokens: number, nowUs: number): void {
+    const room = Math.min(limit, this.room(perUs, nowUs));
+    this.#set(Math.max(Math.min(room, 0), room - tokens), nowUs);
+  }
+
   /** May go below zero: by the rounding that was tolerated, or by what was reserved ahead. */
   charge(plan: TokenBucketPlan, tokens: number, nowUs: number): void {
     this.#set(this.#tokensAt(plan, nowUs) - tokens, nowUs);
@@ -52,7 +82,7 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
    * capacity. Tokens of which nobody knows when they were spent are a credit, and come back whole.
    */
   refund(plan: TokenBucketPlan, spent: Spent, nowUs: number): boolean {
-    const tokens = this.#add(plan, this.#leftOf(plan, spent, nowUs), nowUs);
+    const tokens = this.#giveBack(plan, spent, nowUs);
     if (tokens <= 0) return false;
     const heldUs = nowUs - (spent.atUs ?? nowUs);
     const refillUs = (plan.quota * plan.periodUs) / plan.refill;
@@ -69,20 +99,31 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
     const debt = -this.#tokensAt(plan, nowUs);
     const refilledSince = ((nowUs - dueUs) * plan.refill) / plan.periodUs;
     // Whoever queued behind owed a token or more at that time; rounding, much less.
-    if (debt > ROUNDING && debt + refilledSince > 0.5) return false;
-    // Before it is due the bucket has owed tokens all the time, so nothing has been refilled in vain.
-    // Nobody was admitted after the last in the queue, so no other refund has to know of this one.
-    const isWhole = nowUs < dueUs && !this.#refunds?.since(spent.atUs ?? nowUs);
-    if (isWhole) return this.#add(plan, spent.tokens, nowUs) > 0;
-    return this.refund(plan, spent, nowUs);
+    if (debt > ROUNDING && debt + refilledSince > LESS_THAN_A_TOKEN) return false;
+    // Without the last one all is as if it had never been booked: nothing is taken off the others.
+    return this.#isLast(plan, spent, nowUs)
+      ? this.#giveBack(plan, spent, nowUs) > 0
+      : this.refund(plan, spent, nowUs);
   }
 
-  /** Adds tokens as far as there is room; returns how many that were. */
-  #add(plan: TokenBucketPlan, tokens: number, nowUs: number): number {
+  /** Whether all that was spent since has been given back as well. */
+  #isLast(plan: TokenBucketPlan, { atUs, wholeUs }: Spent, nowUs: number): boolean {
+    if (this.#refundedSince(atUs) > 0) return false;
+    const missing = plan.quota - this.#tokensAt(plan, nowUs);
+    const missingWithoutOthers = ((wholeUs - nowUs) * plan.refill) / plan.periodUs;
+    return Math.abs(missing - missingWithoutOthers) <= LESS_THAN_A_TOKEN;
+  }
+
+  /** Tokens that come back to the bucket. */
+  #giveBack(plan: TokenBucketPlan, spent: Spent, nowUs: number): number {
     const level = this.#tokensAt(plan, nowUs);
-    const added = Math.min(plan.quota - level, tokens);
-    if (added > 0) this.#set(level + added, nowUs);
-    return added;
+    const tokens = Math.min(plan.quota - level, this.#leftOf(plan, spent, nowUs));
+    if (tokens > 0) this.#set(level + tokens, nowUs);
+    return tokens;
+  }
+
+  #refundedSince(atUs = 0): number {
+    return this.#refunds?.since(atUs) ?? 0;
   }
 
   /**
@@ -93,10 +134,11 @@ export class TokenBucket implements TokenCounter<TokenBucketPlan> {
    */
   #leftOf(plan: TokenBucketPlan, { tokens, atUs, wholeUs }: Spent, nowUs: number): number {
     if (atUs === undefined) return tokens;
+    if (atUs < this.#sinceUs) return 0;
     const alone = tokens - (Math.max(0, nowUs - atUs) * plan.refill) / plan.periodUs;
     // Told in whole microseconds, rounded up.
     const missing = ((wholeUs - 1 - nowUs) * plan.refill) / plan.periodUs;
-    const left = missing - (this.#refunds?.since(atUs) ?? 0);
+    const left = missing - this.#refundedSince(atUs);
     return Math.min(tokens, Math.max(alone, left));
   }
 

@@ -1,5 +1,9 @@
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
-import { InvalidOptionError, listKnown, quote, RateLimitError } from '../core/errors.js';
+import { checked } from '../core/check/check.js';
+import { list, object } from '../core/check/containers.js';
+import { optionError } from '../core/check/mistake.js';
+import { flag, text, that, withDefault } from '../core/check/values.js';
+import { quote, RateLimitError } from '../core/errors.js';
 
 /** A guard as `@UseGuards` takes it: a class, whose dependencies are injected, or an object. */
 export type DashboardGuard = CanActivate | Type<CanActivate>;
@@ -39,41 +43,39 @@ export interface DashboardOptions {
 /** Options with every default filled in. */
 export type CheckedDashboardOptions = Required<DashboardOptions>;
 
-type Check = readonly [accepts: (value: unknown) => boolean, expected: string];
-
 /** Segments of plain characters: what is matched is what is written, on every adapter. */
 const PATH = /^\/?[\w.~-]+(?:\/[\w.~-]+)*\/?$/;
 const MAX_TITLE_LENGTH = 100;
+const TITLE = new RegExp(`^[^]{1,${MAX_TITLE_LENGTH}}$`);
 /** Where a page that everybody can open does no harm. */
 const OPEN_ENVIRONMENTS: readonly (string | undefined)[] = ['development', 'test'];
 
-const CHECKS: { readonly [Name in keyof DashboardOptions]-?: Check } = {
-  path: [
-    (value) => typeof value === 'string' && PATH.test(value),
-    'a path such as "admin/rate-limits", without parameters',
-  ],
-  guards: [(value) => isListOf(value, isGuard), 'a list of guards, classes or objects'],
-  imports: [(value) => isListOf(value, isObject), 'a list of modules'],
-  title: [
-    (value) => typeof value === 'string' && value !== '' && value.length <= MAX_TITLE_LENGTH,
-    `a string of 1 to ${MAX_TITLE_LENGTH} characters`,
-  ],
-  isProtectedElsewhere: [(value) => typeof value === 'boolean', 'true or false'],
-};
+const dashboardOptions = object<CheckedDashboardOptions>(
+  {
+    path: withDefault(
+      text('a path such as "admin/rate-limits", without parameters', PATH),
+      'rate-limits',
+    ),
+    guards: withDefault(
+      list(that('a guard, a class or an object', isGuard), {
+        expected: 'a list of guards, classes or objects',
+      }),
+      [],
+    ),
+    imports: withDefault(list(that('a module', isModule), { expected: 'a list of modules' }), []),
+    title: withDefault(
+      text(`a string of 1 to ${MAX_TITLE_LENGTH} characters`, TITLE),
+      'Rate limits',
+    ),
+    isProtectedElsewhere: withDefault(flag, false),
+  },
+  { field: 'option' },
+);
 
 /** Checks the options and fills in the defaults. */
 export function checkDashboardOptions(options: DashboardOptions): CheckedDashboardOptions {
-  if (!isObject(options) || Array.isArray(options)) {
-    throw new InvalidOptionError('forRoot()', 'given an object', options);
-  }
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  for (const [name, value] of given) checkOption(name, value);
-  const { path = 'rate-limits', ...rest } = Object.fromEntries(given) as DashboardOptions;
-  return {
-    ...{ guards: [], imports: [], title: 'Rate limits', isProtectedElsewhere: false },
-    ...rest,
-    path: path.replaceAll(/^\/|\/$/g, ''),
-  };
+  const { path, ...rest } = checked(dashboardOptions, options, optionError, ['dashboard']);
+  return { ...rest, path: path.replaceAll(/^\/|\/$/g, '') };
 }
 
 /** Refuses to show everybody who calls whom, and how to stay below a limit. */
@@ -92,26 +94,11 @@ export function checkProtection(
   );
 }
 
-function checkOption(name: string, value: unknown): void {
-  if (!Object.hasOwn(CHECKS, name)) {
-    throw new RateLimitError(
-      'INVALID_OPTION',
-      `Unknown option "${name}" of the dashboard. ${listKnown('options', Object.keys(CHECKS))}`,
-    );
-  }
-  const [accepts, expected] = CHECKS[name as keyof DashboardOptions];
-  if (!accepts(value)) throw new InvalidOptionError(`dashboard.${name}`, expected, value);
-}
-
-function isListOf(value: unknown, accepts: (one: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(accepts);
-}
-
-function isGuard(value: unknown): boolean {
+function isGuard(value: unknown): value is DashboardGuard {
   if (typeof value === 'function') return true;
-  return isObject(value) && 'canActivate' in (value as object);
+  return isModule(value) && 'canActivate' in value;
 }
 
-function isObject(value: unknown): boolean {
+function isModule(value: unknown): value is DashboardImport {
   return typeof value === 'function' || (typeof value === 'object' && value !== null);
 }

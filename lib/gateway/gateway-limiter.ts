@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { DocumentStore } from '../core/document-store.js';
-import type { LeaseTies } from '../core/lease.js';
+import type { LeaseTies } from '../core/held-slots.js';
 import { limitKey } from '../core/limit-key.js';
 import { UNLIMITED } from '../core/plan.js';
 import type { CheckedGateway } from './config/check-gateway-config.js';

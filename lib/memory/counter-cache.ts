@@ -1,8 +1,10 @@
 import type { Counter } from '../core/counter.js';
 import type { Limit } from '../core/limit-store.js';
 import type { Plan } from '../core/plan.js';
+import { countsAlike } from '../core/kept-count.js';
 import type { Expiring } from './expiry-heap.js';
 import { ExpiryHeap } from './expiry-heap.js';
+import { PlanMix } from './plan-mix.js';
 
 /**
  * How exactly the order of use is kept. An entry that was moved less than this ago stays where it
@@ -20,6 +22,8 @@ export class CacheEntry implements Expiring {
   movedSeconds = 0;
   /** The decision in which it was last asked for. */
   turn = 0;
+  /** Made when a second definition of the plan is charged. */
+  mix: PlanMix | undefined = undefined;
 
   constructor(
     /** As it was when the counter was last charged. */
@@ -30,7 +34,26 @@ export class CacheEntry implements Expiring {
 
   /** Asked for when room is needed, not kept up to date with every charge. */
   expiresUs(nowUs: number): number {
-    return nowUs + this.counter.resetUs(this.plan, nowUs);
+    return Math.max(nowUs + this.counter.resetUs(this.plan, nowUs), this.mix?.expiresUs ?? 0);
+  }
+
+  /** The counter that a plan goes by: not that of the last charge, if the plan has two definitions. */
+  counterOf(plan: Plan, nowUs: number): Counter {
+    if (this.plan === plan || countsAlike(this.plan, plan)) return this.counter;
+    return (this.mix ?? new PlanMix()).counterOf(plan, this, nowUs);
+  }
+
+  /** Whether a counter has begun with what is left of that of the last charge. */
+  hasBegun(counter: Counter, nowUs: number): boolean {
+    if (counter === this.counter || counter === this.mix?.other?.counter) return false;
+    return !(this.mix ?? new PlanMix()).isOver(this, nowUs);
+  }
+
+  /** Goes on with another definition of the plan, and its counter. */
+  adopt(plan: Plan, counter: Counter, nowUs: number): void {
+    if (plan.kind !== 'concurrency') (this.mix ??= new PlanMix()).adopt(plan, counter, this, nowUs);
+    this.plan = plan;
+    this.counter = counter;
   }
 }
 
@@ -52,6 +75,8 @@ const MAX_LOOKED_AT = 2_000;
 export class CounterCache {
   /** By plan, then by key: no joined string to build and hash for every look-up. */
   readonly #shelves = new Map<string, Map<string, CacheEntry>>();
+  /** Leases are never mixed up with tokens of a plan that was of another kind before. */
+  readonly #leases = new Map<string, Map<string, CacheEntry>>();
   readonly #expiry = new ExpiryHeap<CacheEntry>();
   #newest: CacheEntry | undefined;
   #oldest: CacheEntry | undefined;
@@ -83,7 +108,7 @@ export class CounterCache {
 
   /** The entry of that plan and key, which counts as a use. */
   find({ plan, key }: Limit): CacheEntry | undefined {
-    const entry = this.#shelves.get(plan.name)?.get(key);
+    const entry = this.#shelvesOf(plan).get(plan.name)?.get(key);
     if (entry === undefined) return undefined;
     entry.turn = this.#turn;
     if (this.#seconds - entry.movedSeconds > RECENT_SECONDS) {
@@ -98,14 +123,14 @@ export class CounterCache {
     this.#makeRoom(nowUs);
     const entry = new CacheEntry(plan, key, counter);
     entry.turn = this.#turn;
-    this.#shelfOf(plan.name).set(key, entry);
+    this.#shelfOf(plan).set(key, entry);
     this.#linkNewest(entry);
     this.#expiry.add(entry, nowUs);
     this.#size++;
   }
 
   delete({ plan, key }: Limit): void {
-    const entry = this.#shelves.get(plan.name)?.get(key);
+    const entry = this.#shelvesOf(plan).get(plan.name)?.get(key);
     if (entry) this.#drop(entry);
   }
 
@@ -140,17 +165,23 @@ export class CounterCache {
     return oldest;
   }
 
-  #shelfOf(plan: string): Map<string, CacheEntry> {
-    const shelf = this.#shelves.get(plan) ?? new Map<string, CacheEntry>();
-    this.#shelves.set(plan, shelf);
+  #shelvesOf(plan: Plan): Map<string, Map<string, CacheEntry>> {
+    return plan.kind === 'concurrency' ? this.#leases : this.#shelves;
+  }
+
+  #shelfOf(plan: Plan): Map<string, CacheEntry> {
+    const shelves = this.#shelvesOf(plan);
+    const shelf = shelves.get(plan.name) ?? new Map<string, CacheEntry>();
+    shelves.set(plan.name, shelf);
     return shelf;
   }
 
   #drop(entry: CacheEntry): void {
     const { name } = entry.plan;
-    const shelf = this.#shelves.get(name)!;
+    const shelves = this.#shelvesOf(entry.plan);
+    const shelf = shelves.get(name)!;
     shelf.delete(entry.key);
-    if (shelf.size === 0) this.#shelves.delete(name);
+    if (shelf.size === 0) shelves.delete(name);
     this.#expiry.remove(entry);
     this.#unlink(entry);
     this.#size--;

@@ -1,4 +1,5 @@
 import type {
+  BeatChange,
   Gate,
   GateChange,
   GateListener,
@@ -8,23 +9,35 @@ import type {
 } from '../core/gate.js';
 import type { BucketEffect } from '../core/gate-record.js';
 import { GateRecord } from '../core/gate-record.js';
+import { TurnHolders } from '../core/turn-holders.js';
 
 /** Gates that are remembered; only those in trouble are, and the longest known goes first. */
 const MAX_GATES = 10_000;
 
 const UNTOUCHED = new GateRecord();
 
+/** What a change came to: the gate, what it means for the bucket, and the holders that had died. */
+export type GateOutcome = readonly [
+  state: GateState,
+  effect: BucketEffect,
+  dead?: readonly string[],
+];
+
 /** The gates of this process. */
 export class GateBook {
   readonly #records = new Map<string, GateRecord>();
+  readonly #holders = new Map<string, TurnHolders>();
   readonly #listeners = new Set<GateListener>();
 
   view({ key }: Gate, nowUs: number): GateView {
-    return (this.#find(key, nowUs) ?? UNTOUCHED).view(nowUs);
+    const view = (this.#find(key, nowUs) ?? UNTOUCHED).view(nowUs);
+    return this.#holders.get(key)?.isOverdue(nowUs) ? { ...view, isOverdue: true } : view;
   }
 
   pass(gate: Gate, nowUs: number, actUs: number): void {
-    this.#find(gate.key, nowUs)?.pass(gate, actUs);
+    const { key, holder } = gate;
+    const untilUs = this.#find(key, nowUs)?.pass(gate, actUs) ?? actUs;
+    if (holder !== undefined && untilUs > nowUs) this.#holdersOf(key).note(holder, untilUs, nowUs);
   }
 
   /** Whether a turn that was booked under a plan has been made void by a later one. */
@@ -37,11 +50,14 @@ export class GateBook {
     return (this.#find(key, nowUs) ?? UNTOUCHED).state(nowUs, false);
   }
 
-  change(change: GateChange, owedUs: number, nowUs: number): [GateState, BucketEffect] {
+  change(change: GateChange, owedUs: number, nowUs: number): GateOutcome {
     const { key } = change.gate;
     const known = this.#find(key, nowUs);
     const record = known ?? new GateRecord();
-    const outcome = apply(record, change, owedUs, nowUs);
+    const outcome =
+      change.kind === 'beat'
+        ? this.#beat(record, change, owedUs, nowUs)
+        : apply(record, change, owedUs, nowUs);
     if (!known && !record.hasExpired(nowUs)) this.#add(key, record);
     return outcome;
   }
@@ -53,6 +69,23 @@ export class GateBook {
 
   tell(key: string, state: GateState): void {
     for (const listener of this.#listeners) listener(key, state);
+  }
+
+  #beat(record: GateRecord, change: BeatChange, owedUs: number, nowUs: number): GateOutcome {
+    const { key, holder } = change.gate;
+    const holders = this.#holdersOf(key);
+    if (holder !== undefined && change.dueUs === 0) holders.leave(holder);
+    else if (holder !== undefined && change.dueUs) holders.note(holder, change.dueUs, nowUs);
+    const dead = holders.isOverdue(nowUs) ? holders.sweep(nowUs) : [];
+    if (holders.isEmpty) this.#holders.delete(key);
+    return [...record.bury(dead, change, owedUs, nowUs), dead];
+  }
+
+  #holdersOf(key: string): TurnHolders {
+    let holders = this.#holders.get(key);
+    if (!holders) this.#holders.set(key, (holders = new TurnHolders()));
+    if (this.#holders.size > MAX_GATES) this.#holders.delete(this.#holders.keys().next().value!);
+    return holders;
   }
 
   #find(key: string, nowUs: number): GateRecord | undefined {
@@ -72,10 +105,10 @@ export class GateBook {
 
 function apply(
   record: GateRecord,
-  change: GateChange,
+  change: Exclude<GateChange, BeatChange>,
   owedUs: number,
   nowUs: number,
-): [GateState, BucketEffect] {
+): GateOutcome {
   switch (change.kind) {
     case 'block':
       return record.block(change, nowUs);

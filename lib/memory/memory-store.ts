@@ -9,6 +9,7 @@ import type {
 } from '../core/document-store.js';
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
 import { levelAfter } from '../core/gate-record.js';
+import { countsAlike, newCounter } from '../core/kept-count.js';
 import { LeaseSet } from '../core/lease-set.js';
 import type {
   Decision,
@@ -19,8 +20,7 @@ import type {
   Return,
 } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
-import type { Plan, TokenBucketPlan } from '../core/plan.js';
-import { SlidingWindow } from '../core/sliding-window.js';
+import type { TokenBucketPlan } from '../core/plan.js';
 import { spentOn } from '../core/spent.js';
 import { TokenBucket } from '../core/token-bucket.js';
 import type { CacheEntry } from './counter-cache.js';
@@ -87,6 +87,7 @@ export class MemoryStore extends LimitStore implements DocumentStore {
     for (let i = 0; i < verdicts.length; i++) {
       const verdict = verdicts[i]!;
       if (spends && verdict.admits) this.#charge(verdict, inquiry.leaseId, nowUs, waitUs);
+      else if (inquiry.mode !== 'peek') this.#begin(verdict, nowUs);
       report(verdict, nowUs);
     }
     // Last, since making room drops what has expired: what was charged has not.
@@ -133,9 +134,10 @@ export class MemoryStore extends LimitStore implements DocumentStore {
     const plan = change.bucket.plan as TokenBucketPlan;
     const level = this.#bucketOf(change.bucket)?.level(plan, nowUs) ?? plan.quota;
     const owedUs = (-level * plan.periodUs) / plan.refill;
-    const [state, effect] = this.#gates.change(change, owedUs, nowUs);
+    const [state, effect, dead = []] = this.#gates.change(change, owedUs, nowUs);
     const wanted = levelAfter(effect, level, plan);
     if (wanted !== level) this.#setLevel(change.bucket, wanted, nowUs);
+    if (change.kind === 'beat' && change.slots) this.#freeSlots(change.slots, dead, nowUs);
     if (state.changed || change.kind === 'block') this.#gates.tell(change.gate.key, state);
     return state;
   }
@@ -160,6 +162,13 @@ export class MemoryStore extends LimitStore implements DocumentStore {
     return this.#documents.watchDocument(name, listener);
   }
 
+  /** Those held for turns that were to come; calls under way end with their lease. */
+  #freeSlots(limit: Limit, dead: readonly string[], nowUs: number): void {
+    const counter = this.#counters.find(limit)?.counter;
+    if (!(counter instanceof LeaseSet) || limit.plan.kind !== 'concurrency') return;
+    for (const holder of dead) counter.releaseOf(`${holder}:`, nowUs + limit.plan.leaseUs);
+  }
+
   #bucketOf(limit: Limit): TokenBucket | undefined {
     const counter = this.#counters.find(limit)?.counter;
     return counter instanceof TokenBucket ? counter : undefined;
@@ -182,8 +191,7 @@ export class MemoryStore extends LimitStore implements DocumentStore {
   #examine(limit: Limit, inquiry: Inquiry, nowUs: number): Verdict {
     const { plan, cost } = limit;
     const entry = this.#counters.find(limit);
-    const counter =
-      entry && isCurrent(entry, plan, nowUs) ? entry.counter : newCounter(plan, nowUs);
+    const counter = entry ? entry.counterOf(plan, nowUs) : newCounter(plan, nowUs);
     const lends = plan.kind === 'concurrency';
     const holds = lends && (counter as LeaseSet).holds(inquiry.leaseId, nowUs);
     const waitUs = holds ? 0 : counter.waitUs(plan, cost, nowUs);
@@ -194,10 +202,18 @@ export class MemoryStore extends LimitStore implements DocumentStore {
   #charge(verdict: Verdict, leaseId: string, nowUs: number, waitUs: number): void {
     const { limit, entry, counter } = verdict;
     const { plan, cost } = limit;
+    if (entry && entry.plan !== plan) entry.adopt(plan, counter, nowUs);
     if (plan.kind === 'concurrency') (counter as LeaseSet).lend(plan, leaseId, nowUs + waitUs);
     else (counter as TokenCounter).charge(plan, cost, nowUs);
-    if (entry && entry.plan !== plan) entry.plan = plan;
-    if (entry && entry.counter !== counter) entry.counter = counter;
+    entry?.mix?.charge(plan, cost, counter.resetUs(plan, nowUs), nowUs);
+  }
+
+  /** A count that begins with a denial is kept, too, so that its room grows from now on. */
+  #begin({ limit: { plan }, entry, counter }: Verdict, nowUs: number): void {
+    if (entry && entry.plan !== plan && entry.hasBegun(counter, nowUs)) {
+      entry.adopt(plan, counter, nowUs);
+      entry.mix?.charge(plan, 0, counter.resetUs(plan, nowUs), nowUs);
+    }
   }
 
   #addNew(verdicts: readonly Verdict[], nowUs: number): void {
@@ -208,9 +224,10 @@ export class MemoryStore extends LimitStore implements DocumentStore {
 
   #refund(limit: Limit, decision: Decision | undefined, nowUs: number): boolean {
     const { plan } = limit;
-    const counter = this.#counters.find(limit)?.counter;
-    if (counter?.kind !== plan.kind || counter instanceof LeaseSet) return false;
-    return (counter as TokenCounter).refund(plan, spentOn(limit, decision), nowUs);
+    const entry = this.#counters.find(limit);
+    if (!entry || plan.kind === 'concurrency' || !countsAlike(entry.plan, plan)) return false;
+    const counter = entry.counter as TokenCounter;
+    return counter.refund(plan, spentOn(limit, decision), nowUs);
   }
 
   #release(limit: Limit, leaseId: string): boolean {
@@ -239,28 +256,6 @@ export class MemoryStore extends LimitStore implements DocumentStore {
     const entry = this.#counters.find(limit);
     if (plan.kind !== 'concurrency' || !(entry?.counter instanceof LeaseSet)) return false;
     return entry.counter.renew(plan, leaseId, nowUs);
-  }
-}
-
-/**
- * Whether a counter still counts. A plan that became one of another kind starts anew, and so does
- * one that had been restored in full before its plan changed, as if it had been forgotten.
- */
-function isCurrent(entry: CacheEntry, plan: Plan, nowUs: number): boolean {
-  if (entry.plan === plan) return true;
-  return entry.counter.kind === plan.kind && entry.expiresUs(nowUs) > nowUs;
-}
-
-function newCounter(plan: Plan, nowUs: number): Counter {
-  switch (plan.kind) {
-    case 'token-bucket':
-      return new TokenBucket(plan, nowUs);
-    case 'sliding-window':
-      return new SlidingWindow(plan, nowUs);
-    case 'concurrency':
-      return new LeaseSet(plan, nowUs);
-    default:
-      return plan;
   }
 }
 

@@ -51,7 +51,7 @@ export class ApplicationStores {
     const logger = new Logger('RateLimit');
     return createRedisStores(
       redis,
-      { ...this.options, publishes },
+      { ...this.options, publishes, booksTurns: outbound !== undefined },
       {
         ...{ local: memory, operations },
         health: new HealthListeners([new StoreHealthLogger(), health]),

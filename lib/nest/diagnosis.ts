@@ -20,6 +20,12 @@ export const DIAGNOSES = {
   SLOT_ENDS_EARLY:
     'Its plan became one that lends slots while the application runs, so that a client that hangs up ' +
     "gives its slot back while the handler still works. Restart the application, or write phase: 'interceptor'.",
+  SLOT_HELD_TOO_LONG:
+    'A slot was held longer than maxHoldMs of its plan allows and was given back, although what holds it ' +
+    'has not ended: give what it waits for a time-out, or raise maxHoldMs.',
+  LEASE_FORGOTTEN:
+    'A lease that was taken there is garbage and was never released. Its slots were given back. Write ' +
+    "'await using slot = await limiter.acquire(…)', or release it in a finally block.",
 } as const;
 
 /** What looks wrong, as a word. */

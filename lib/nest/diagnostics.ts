@@ -31,6 +31,11 @@ export class Diagnostics implements OnApplicationBootstrap {
     this.#isWatching = options.diagnostics;
   }
 
+  /** Whether anything is told at all. */
+  get isOn(): boolean {
+    return this.options.diagnostics;
+  }
+
   /** Whether requests are still to be looked at: not for long. */
   get isWatching(): boolean {
     return this.#isWatching;

@@ -1,18 +1,18 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import {
-  InvalidOptionError,
-  InvalidTokensError,
-  listKnown,
-  RateLimitError,
-} from '../core/errors.js';
+import { checked } from '../core/check/check.js';
+import { object } from '../core/check/containers.js';
+import { optionError } from '../core/check/mistake.js';
+import { checkTokens } from '../core/check/tokens.js';
+import { aFunction, checkedLater, oneOf, optional } from '../core/check/values.js';
+import { InvalidOptionError, RateLimitError } from '../core/errors.js';
 import type { KeyResolver, Phase } from '../core/keys/key-resolver.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import type { ChainOptions, PlanLink, RefundCondition, RequestFunction } from './chain-options.js';
 import { linksOf, mayNeedInterceptor } from './chain-options.js';
 import { CHAINS_METADATA, SKIP_METADATA, SLOT_WATCH_METADATA } from './metadata.js';
 import type { MissingKeyPolicy } from './rate-limit-options.js';
-import { isMissingKeyPolicy } from './rate-limit-options.js';
+import { missingKeyPolicy } from './rate-limit-options.js';
 import { HeaderMemo } from './rate-limit-headers.js';
 import { routeId } from './route-id.js';
 
@@ -55,18 +55,24 @@ export interface HandlerChains {
   readonly headers: HeaderMemo;
 }
 
-const CHAIN_FIELDS = [
-  'plan',
-  'key',
-  'tokens',
-  'phase',
-  'scope',
-  'onMissingKey',
-  'refundOn',
-] as const;
-const LINK_FIELDS = ['plan', 'key', 'tokens'] as const;
-const PHASES: readonly unknown[] = [undefined, 'guard', 'interceptor'];
-const SCOPES: readonly unknown[] = [undefined, 'shared', 'route'];
+const chainOptions = object<ChainOptions>(
+  {
+    // Plans, keys and tokens are checked where they are looked up.
+    plan: checkedLater(),
+    key: checkedLater(),
+    tokens: checkedLater(),
+    phase: optional(oneOf('guard', 'interceptor')),
+    scope: optional(oneOf('shared', 'route')),
+    onMissingKey: optional(missingKeyPolicy),
+    refundOn: optional(aFunction<RefundCondition>('a function of the outcome')),
+  },
+  { expected: 'given a plan, a list of plans or fields' },
+);
+const linkFields = object<Exclude<PlanLink, string>>({
+  plan: checkedLater(),
+  key: checkedLater(),
+  tokens: checkedLater(),
+});
 const NONE: HandlerChains = {
   guard: [],
   interceptor: [],
@@ -119,7 +125,7 @@ export class HandlerChainsReader {
     if (typeof link?.plan !== 'string') {
       throw new InvalidOptionError('plan', 'the name of a plan or { plan, key, tokens }', link);
     }
-    checkFields(link, LINK_FIELDS);
+    checked(linkFields, link, optionError);
     const resolver = link.key === undefined ? fallback : this.resolvers.from(link.key);
     if (link.tokens !== undefined) checkTokens(link.tokens);
     return { plan: link.plan, resolver, tokens: link.tokens };
@@ -185,7 +191,7 @@ export function isLimited(controller: Type, handler: Function): boolean {
 /** Says in which handler a mistake is. */
 export function locate(error: RateLimitError, controller: Type, handler: Function): RateLimitError {
   const place = `@RateLimit on ${controller.name}.${handler.name}`;
-  return new RateLimitError(error.code, `${place}: ${error.message}`);
+  return new RateLimitError(error.code, `${place}: ${error.message}`, error.path);
 }
 
 /** Whether an interceptor is attached: the watch of slots, or that of rate limits by a decorator. */
@@ -198,7 +204,7 @@ function isWatched(controller: Type, handler: Function): boolean {
 }
 
 /** The first decorator of the method is laid over the first of the class, and so on. */
-function mergedChains(controller: Type, handler: Function): ChainOptions[] {
+export function mergedChains(controller: Type, handler: Function): ChainOptions[] {
   const ofClass = (Reflect.getMetadata(CHAINS_METADATA, controller) ?? []) as ChainOptions[];
   const ofMethod = (Reflect.getMetadata(CHAINS_METADATA, handler) ?? []) as ChainOptions[];
   const count = Math.max(ofClass.length, ofMethod.length);
@@ -231,33 +237,6 @@ function definedFields(chain: ChainOptions): ChainOptions {
 }
 
 function checkChain(chain: ChainOptions): void {
-  if (!isFields(chain)) {
-    throw new InvalidOptionError('@RateLimit()', 'given a plan, a list of plans or fields', chain);
-  }
-  checkFields(chain, CHAIN_FIELDS);
-  const { tokens, phase, scope, onMissingKey, refundOn } = chain;
-  if (typeof tokens !== 'function') checkTokens(tokens ?? 1);
-  if (!PHASES.includes(phase)) {
-    throw new InvalidOptionError('phase', '"guard" or "interceptor"', phase);
-  }
-  if (!SCOPES.includes(scope)) throw new InvalidOptionError('scope', '"shared" or "route"', scope);
-  if (onMissingKey !== undefined && !isMissingKeyPolicy(onMissingKey)) {
-    throw new InvalidOptionError('onMissingKey', '"ip", "deny" or "skip"', onMissingKey);
-  }
-  if (refundOn !== undefined && typeof refundOn !== 'function') {
-    throw new InvalidOptionError('refundOn', 'a function of the outcome', refundOn);
-  }
-}
-
-function checkFields(given: object, known: readonly string[]): void {
-  const unknown = Object.keys(given).find((field) => !known.includes(field));
-  if (unknown === undefined) return;
-  throw new RateLimitError(
-    'INVALID_OPTION',
-    `Unknown field "${unknown}". ${listKnown('fields', known)}`,
-  );
-}
-
-function checkTokens(tokens: unknown): void {
-  if (!Number.isSafeInteger(tokens) || (tokens as number) < 1) throw new InvalidTokensError(tokens);
+  const { tokens = 1 } = checked(chainOptions, chain, (one) => optionError(one, '@RateLimit()'));
+  if (typeof tokens !== 'function') checkTokens(tokens);
 }

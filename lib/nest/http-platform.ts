@@ -30,11 +30,9 @@ export function servesHeadByGet(adapter: HttpServer): boolean {
   return instanceOf(adapter).initialConfig?.exposeHeadRoutes !== false;
 }
 
-/** Whether the first route that matches is taken, or the one that says most. */
-export function routeOrderOf(adapter: HttpServer): 'first' | 'closest' | 'unknown' {
-  const type = adapter.getType?.();
-  if (type === 'express') return 'first';
-  return type === 'fastify' ? 'closest' : 'unknown';
+/** Whether the first route that matches is sure to be taken. */
+export function takesFirstRoute(adapter: HttpServer): boolean {
+  return adapter.getType?.() === 'express';
 }
 
 function instanceOf(adapter: HttpServer): Instance {

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { LeaseKeeper } from '../core/lease.js';
+import type { LeaseKeeper } from '../core/held-slots.js';
 import type { LimitStore } from '../core/limit-store.js';
 import { Observation } from '../observe/observation.js';
 import { ObservedLeases } from '../observe/observed-leases.js';

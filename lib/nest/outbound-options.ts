@@ -1,10 +1,23 @@
-import { InvalidOptionError } from '../core/errors.js';
+import { checked } from '../core/check/check.js';
+import { object } from '../core/check/containers.js';
+import { optionError } from '../core/check/mistake.js';
+import {
+  aFunction,
+  checkedLater,
+  flag,
+  oneOf,
+  optional,
+  text,
+  that,
+  wholeNumber,
+  withDefault,
+} from '../core/check/values.js';
 import type { FailurePolicy } from '../core/plan.js';
 import type { Classifier } from '../outbound/classifiers.js';
+import { classifierList } from '../outbound/classifiers.js';
 import type { OutboundRulesOptions } from '../outbound/outbound-rules.js';
-import { checkFields } from '../outbound/outbound-rules.js';
 import type { ThrottleRule } from '../outbound/throttle-rule.js';
-import { checkThrottleRule } from '../outbound/throttle-rule.js';
+import { throttleRule } from '../outbound/throttle-rule.js';
 
 /** What your own calls to others are kept to. */
 export interface OutboundOptions extends OutboundRulesOptions {
@@ -45,6 +58,13 @@ export interface OutboundOptions extends OutboundRulesOptions {
    */
   readonly idleMs?: number;
   /**
+   * Milliseconds after which a slot of `maxConcurrent` is free again when the process that held it has
+   * died. Held slots are renewed three times as often; a process that cannot run for so long loses
+   * its own.
+   * @default 12_000
+   */
+  readonly slotLeaseMs?: number;
+  /**
    * Tells blocks that are not told by default, from what came back.
    * @default []
    */
@@ -61,25 +81,6 @@ export interface OutboundOptions extends OutboundRulesOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-type OwnOptions = Omit<OutboundOptions, keyof OutboundRulesOptions>;
-type Check = readonly [accepts: (value: unknown) => boolean, expected: string];
-
-const OWN: { readonly [Name in keyof OwnOptions]-?: Check } = {
-  file: [(value) => typeof value === 'string' && value !== '', 'the path of a file'],
-  watch: [isFlag, 'true or false'],
-  throttle: [(value) => typeof value === 'object' && value !== null, 'an object'],
-  onStoreFailure: [
-    (value) => value === 'open' || value === 'closed' || value === 'local',
-    '"open", "closed" or "local"',
-  ],
-  timeoutMs: [(value) => typeof value === 'number' && value >= 0, 'a number from 0 up'],
-  maxDomains: [(value) => isWhole(value, 1e6), 'a whole number from 1 to 1000000'],
-  idleMs: [(value) => isWhole(value, 1e12), 'a whole number of milliseconds'],
-  classifiers: [Array.isArray, 'an array of functions'],
-  heedUpstreamLimits: [isFlag, 'true or false'],
-  fetch: [(value) => typeof value === 'function', 'a function like fetch'],
-};
-
 /** Options with every default filled in. */
 export type CheckedOutboundOptions = OutboundOptions &
   Required<
@@ -91,41 +92,40 @@ export type CheckedOutboundOptions = OutboundOptions &
       | 'timeoutMs'
       | 'maxDomains'
       | 'idleMs'
+      | 'slotLeaseMs'
       | 'classifiers'
       | 'heedUpstreamLimits'
       | 'fetch'
     >
   >;
 
+const outboundOptions = object<CheckedOutboundOptions>({
+  // Rules are checked where they are made.
+  default: checkedLater(),
+  domains: checkedLater(),
+  file: optional(text('the path of a file')),
+  watch: withDefault(flag, true),
+  throttle: withDefault(throttleRule, {}),
+  onStoreFailure: withDefault(oneOf('open', 'closed', 'local'), 'local'),
+  timeoutMs: withDefault(
+    that('a number from 0 up', (value): value is number => typeof value === 'number' && value >= 0),
+    Number.POSITIVE_INFINITY,
+  ),
+  maxDomains: withDefault(wholeNumber(1, 1e6), 10_000),
+  idleMs: withDefault(wholeNumber(1, 1e12, 'a whole number of milliseconds'), 3_600_000),
+  slotLeaseMs: withDefault(
+    wholeNumber(1_000, 86_400_000, 'a whole number of milliseconds from 1000 to 86400000'),
+    12_000,
+  ),
+  classifiers: withDefault(classifierList, []),
+  heedUpstreamLimits: withDefault(flag, false),
+  // Looked up when it is called: tests and tracers replace it.
+  fetch: withDefault<typeof globalThis.fetch>(aFunction('a function like fetch'), (...args) =>
+    globalThis.fetch(...args),
+  ),
+});
+
 /** Checks the options and fills in the defaults; the rules are checked where they are made. */
 export function checkOutboundOptions(options: OutboundOptions): CheckedOutboundOptions {
-  checkFields('outbound', options, ['default', 'domains', ...Object.keys(OWN)]);
-  for (const [name, [accepts, expected]] of Object.entries(OWN)) {
-    const value: unknown = options[name as keyof OwnOptions];
-    if (value === undefined || accepts(value)) continue;
-    throw new InvalidOptionError(`outbound.${name}`, expected, value);
-  }
-  checkThrottleRule('outbound.throttle', options.throttle ?? {});
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return {
-    watch: true,
-    throttle: {},
-    onStoreFailure: 'local',
-    timeoutMs: Number.POSITIVE_INFINITY,
-    maxDomains: 10_000,
-    idleMs: 3_600_000,
-    classifiers: [],
-    heedUpstreamLimits: false,
-    // Looked up when it is called: tests and tracers replace it.
-    fetch: (...args) => globalThis.fetch(...args),
-    ...(Object.fromEntries(given) as OutboundOptions),
-  };
-}
-
-function isFlag(value: unknown): boolean {
-  return typeof value === 'boolean';
-}
-
-function isWhole(value: unknown, to: number): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= to;
+  return checked(outboundOptions, options, optionError, ['outbound']);
 }

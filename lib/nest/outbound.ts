@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Logger } from '@nestjs/common';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
@@ -38,16 +38,19 @@ export class Outbound implements OnApplicationShutdown {
     private readonly ties: SideTies,
   ) {
     const { store, keeper, observation } = ties;
-    const { throttle, onStoreFailure, maxDomains, idleMs, timeoutMs } = options;
+    const { throttle, onStoreFailure, maxDomains, idleMs, timeoutMs, slotLeaseMs } = options;
+    const holder = store.answersAtOnce ? undefined : randomBytes(9).toString('base64url');
     this.#watch = new LateGateWatch(store);
     this.#book = new DomainBook(
       this.#rulesWith({}),
       {
         ...{ store, keeper, watch: this.#watch, ticker: new SystemTicker() },
-        newLeaseId: randomUUID,
+        holder,
+        // By its beginning the others know whose it is.
+        newLeaseId: () => (holder === undefined ? randomUUID() : `${holder}:${randomUUID()}`),
         onShut: (name, shut) => this.throttler.hearShut(name, shut),
       },
-      { throttle, onStoreFailure, maxDomains, idleMs },
+      { throttle, onStoreFailure, maxDomains, idleMs, slotLeaseMs },
     );
     this.throttler = new AdaptiveThrottler(this.#book, store);
     const fetch = new OutboundFetch({

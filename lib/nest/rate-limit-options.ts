@@ -1,5 +1,18 @@
 import type { Clock } from '../core/clock.js';
-import { InvalidOptionError, listKnown, RateLimitError } from '../core/errors.js';
+import type { Check } from '../core/check/check.js';
+import { checked } from '../core/check/check.js';
+import { isRecord, object } from '../core/check/containers.js';
+import { optionError } from '../core/check/mistake.js';
+import {
+  flag,
+  oneOf,
+  optional,
+  secret,
+  text,
+  that,
+  wholeNumber,
+  withDefault,
+} from '../core/check/values.js';
 import { DEFAULT_IPV6_PREFIX_BITS } from '../core/keys/address.js';
 import type { KeySource } from '../core/keys/key-resolvers.js';
 import { LimitStore } from '../core/limit-store.js';
@@ -10,7 +23,7 @@ import { DEFAULT_KEY_PREFIX } from '../redis/redis-keys.js';
 import { DEFAULT_MAX_LIMITS } from '../memory/memory-store.js';
 import type { GatewayOptions } from '../gateway/config/gateway-options.js';
 import type { OutboundOptions } from './outbound-options.js';
-import { redisMistake } from './redis-mistake.js';
+import { redisSource } from './redis-mistake.js';
 
 /** What happens to a request in which the resolver finds no key. */
 export type MissingKeyPolicy = 'ip' | 'deny' | 'skip';
@@ -177,109 +190,69 @@ export interface RateLimitOptionsFactory {
   createRateLimitOptions(): Promise<RateLimitOptions> | RateLimitOptions;
 }
 
-const COUNT_BY: readonly unknown[] = [undefined, 'selection', 'execution', 'operation', 'field'];
+/** What happens to a request without a key. */
+export const missingKeyPolicy: Check<MissingKeyPolicy> = oneOf('ip', 'deny', 'skip');
 
-const CHECKS: {
-  readonly [Name in keyof RateLimitOptions]-?: [(value: unknown) => boolean, string];
-} = {
-  plans: [isRecord, 'an object of plans by name'],
-  registry: [(value) => value instanceof PlanRegistry, 'a PlanRegistry'],
-  redis: [
-    (value) => redisMistake(value) === undefined,
-    'a URL, options of ioredis, nodes of a cluster or an ioredis client',
-  ],
-  keyPrefix: [
-    (value) => typeof value === 'string' && /^[\w.:-]{1,100}$/.test(value),
-    'letters, digits, "_", ".", ":" or "-"',
-  ],
-  deadlineMs: [(value) => isWhole(value, 1, 60_000), 'a whole number from 1 to 60000'],
-  onStoreFailure: [
-    (value) => value === 'open' || value === 'closed' || value === 'local',
-    '"open", "closed" or "local"',
-  ],
-  localShare: [
-    (value) => typeof value === 'number' && value > 0 && value <= 1,
-    'a number above 0, up to 1',
-  ],
-  denyCache: [(value) => typeof value === 'boolean', 'true or false'],
-  store: [(value) => value instanceof LimitStore, 'a LimitStore'],
-  clock: [(value) => hasMethod(value, 'nowUs'), 'a Clock'],
-  maxLimits: [(value) => isWhole(value, 100, 1e8), 'a whole number from 100 to 100000000'],
-  keyResolvers: [isRecord, 'an object of key resolvers by name'],
-  onMissingKey: [isMissingKeyPolicy, '"ip", "deny" or "skip"'],
-  ipv6PrefixBits: [(value) => isWhole(value, 32, 128), 'a whole number from 32 to 128'],
-  keySecret: [(value) => typeof value === 'string' && value !== '', 'a string that is not empty'],
-  headers: [
-    (value) => value === 'draft-11' || value === 'legacy' || value === false,
-    '"draft-11", "legacy" or false',
-  ],
-  problemDetails: [(value) => typeof value === 'boolean', 'true or false'],
-  diagnostics: [(value) => typeof value === 'boolean', 'true or false'],
-  sharedChanges: [(value) => typeof value === 'boolean', 'true or false'],
-  graphql: [isGraphqlOptions, '{ countBy: "selection" | "execution" | "operation" }'],
-  outbound: [isRecord, 'an object of outbound options'],
-  gateway: [isRecord, 'the configuration of a gateway, or { file }'],
-};
+const OPTIONS = object<CheckedOptions>(
+  {
+    plans: withDefault(objectOf<PlanDefinition>('an object of plans by name'), {}),
+    registry: optional(
+      that('a PlanRegistry', (value): value is PlanRegistry => value instanceof PlanRegistry),
+    ),
+    redis: optional(redisSource),
+    keyPrefix: withDefault(
+      text('letters, digits, "_", ".", ":" or "-"', /^[\w.:-]{1,100}$/),
+      DEFAULT_KEY_PREFIX,
+    ),
+    deadlineMs: withDefault(wholeNumber(1, 60_000), 50),
+    onStoreFailure: withDefault(oneOf('open', 'closed', 'local'), 'open'),
+    localShare: withDefault(that('a number above 0, up to 1', isShare), 1),
+    denyCache: withDefault(flag, true),
+    store: optional(
+      that('a LimitStore', (value): value is LimitStore => value instanceof LimitStore),
+    ),
+    clock: optional(that('a Clock', isClock)),
+    maxLimits: withDefault(wholeNumber(100, 1e8), DEFAULT_MAX_LIMITS),
+    keyResolvers: withDefault(objectOf<KeySource>('an object of key resolvers by name'), {}),
+    onMissingKey: withDefault(missingKeyPolicy, 'ip'),
+    ipv6PrefixBits: withDefault(wholeNumber(32, 128), DEFAULT_IPV6_PREFIX_BITS),
+    keySecret: optional(secret(text('a string that is not empty'))),
+    headers: withDefault(oneOf<HeaderStyle>('draft-11', 'legacy', false), 'draft-11'),
+    problemDetails: withDefault(flag, false),
+    diagnostics: withDefault(flag, true),
+    sharedChanges: withDefault(flag, false),
+    graphql: withDefault(
+      object<GraphqlOptions>({
+        countBy: optional(oneOf('selection', 'execution', 'operation', 'field')),
+      }),
+      { countBy: 'selection' },
+    ),
+    outbound: optional(that('an object of outbound options', isObject<OutboundOptions>)),
+    gateway: optional(
+      that('the configuration of a gateway, or { file }', isObject<GatewayOptions>),
+    ),
+  },
+  { expected: 'given an object', field: 'option' },
+);
 
 /** Checks the options and fills in the defaults. Mistakes are errors here, before anything runs. */
 export function checkOptions(options: RateLimitOptions): CheckedOptions {
-  if (!isRecord(options)) throw new InvalidOptionError('forRoot()', 'given an object', options);
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  for (const [name, value] of given) checkOption(name, value);
-  return {
-    plans: {},
-    maxLimits: DEFAULT_MAX_LIMITS,
-    keyResolvers: {},
-    onMissingKey: 'ip',
-    ipv6PrefixBits: DEFAULT_IPV6_PREFIX_BITS,
-    headers: 'draft-11',
-    problemDetails: false,
-    graphql: { countBy: 'selection' },
-    keyPrefix: DEFAULT_KEY_PREFIX,
-    deadlineMs: 50,
-    onStoreFailure: 'open',
-    localShare: 1,
-    denyCache: true,
-    diagnostics: true,
-    sharedChanges: false,
-    ...(Object.fromEntries(given) as RateLimitOptions),
-  };
+  return checked(OPTIONS, options, (mistake) => optionError(mistake, 'forRoot()'));
 }
 
-export function isMissingKeyPolicy(value: unknown): value is MissingKeyPolicy {
-  return value === 'ip' || value === 'deny' || value === 'skip';
+/** Values are checked where they are used. */
+function objectOf<T>(expected: string): Check<Readonly<Record<string, T>>> {
+  return that(expected, isObject<Readonly<Record<string, T>>>);
 }
 
-function checkOption(name: string, value: unknown): void {
-  if (!Object.hasOwn(CHECKS, name)) {
-    throw new RateLimitError(
-      'INVALID_OPTION',
-      `Unknown option "${name}". ${listKnown('options', Object.keys(CHECKS))}`,
-    );
-  }
-  const [accepts, expected] = CHECKS[name as keyof RateLimitOptions];
-  if (accepts(value)) return;
-  // Never the value of a secret, not even a wrong one; a URL can hold a password.
-  if (name === 'redis') {
-    const mistake = redisMistake(value)!;
-    throw new RateLimitError('INVALID_OPTION', `Option "redis" must be ${expected}: ${mistake}`);
-  }
-  throw new InvalidOptionError(name, expected, name === 'keySecret' ? typeof value : value);
+function isObject<T extends object>(value: unknown): value is T {
+  return isRecord(value);
 }
 
-function isGraphqlOptions(value: unknown): boolean {
-  const { countBy, ...rest } = (value ?? {}) as GraphqlOptions;
-  return isRecord(value) && COUNT_BY.includes(countBy) && Object.keys(rest).length === 0;
+function isShare(value: unknown): value is number {
+  return typeof value === 'number' && value > 0 && value <= 1;
 }
 
-function isRecord(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isWhole(value: unknown, from: number, to: number): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= from && (value as number) <= to;
-}
-
-function hasMethod(value: unknown, name: string): boolean {
-  return typeof (value as Record<string, unknown> | null)?.[name] === 'function';
+function isClock(value: unknown): value is Clock {
+  return typeof (value as Partial<Clock> | null)?.nowUs === 'function';
 }

@@ -1,11 +1,9 @@
 import { UseGuards, UseInterceptors } from '@nestjs/common';
 import type { ChainOptions, PlanLinks } from './chain-options.js';
-import { mayLend, mayNeedInterceptor } from './chain-options.js';
+import { mayNeedInterceptor } from './chain-options.js';
 import { CHAINS_METADATA } from './metadata.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
-import { reportingHandler } from './slots/handler-run.js';
-import { reportHandlersOf } from './slots/report-handlers.js';
 import { CONNECTION_HOOK, limitGateway } from './transports/limit-gateway.js';
 
 /**
@@ -28,13 +26,9 @@ export function RateLimit(
     // Nest runs no guards when a client connects to a gateway.
     if (descriptor && property === CONNECTION_HOOK) {
       descriptor.value = limitGateway(target, descriptor.value as Function);
-    } else if (mayLend(chain)) {
-      // Slots end when what a handler returned has settled.
-      if (descriptor) descriptor.value = reportingHandler(descriptor.value as Function);
-      else reportHandlersOf(target as { prototype: object });
+      // A compiler does this afterwards; code that calls the decorator by hand may not.
+      Object.defineProperty(target, property, descriptor);
     }
-    // A compiler does this afterwards; code that calls the decorator by hand may not.
-    if (descriptor) Object.defineProperty(target, property!, descriptor);
     const holder = (descriptor ? descriptor.value : target) as object;
     const below = (Reflect.getOwnMetadata(CHAINS_METADATA, holder) ?? []) as ChainOptions[];
     // Decorators run from the bottom up; the list reads from the top down.

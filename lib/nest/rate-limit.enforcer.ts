@@ -122,6 +122,7 @@ export class RateLimitEnforcer {
     if (phase === 'guard' && !chains.seesHandlerEnd) {
       this.diagnostics.warn('SLOT_ENDS_EARLY', chains.name);
     }
+    lease.lentTo(chains.name);
     const slots = new SlotHold(lease);
     if (state.slots) state.slots.push(slots);
     else state.slots = [slots];

@@ -1,11 +1,12 @@
 import type { OnModuleInit, Type } from '@nestjs/common';
 import { Injectable, Logger } from '@nestjs/common';
 import { PATH_METADATA } from '@nestjs/common/constants.js';
-import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../core/errors.js';
 import { PlanBook } from '../core/plan-book.js';
 import { PlanRegistry } from '../core/plan-registry.js';
 import { Observation } from '../observe/observation.js';
+import { classesIn, methodsOf } from './container-classes.js';
 import type { ReadyChain } from './handler-chains.js';
 import { HandlerChainsReader, locate } from './handler-chains.js';
 import { CONNECTION_METADATA } from './metadata.js';
@@ -17,7 +18,6 @@ import { Transports } from './transports/transports.js';
 @Injectable()
 export class RateLimitExplorer implements OnModuleInit {
   readonly #logger = new Logger('RateLimit');
-  readonly #scanner = new MetadataScanner();
   readonly #plans: PlanBook;
   /** Limited handlers by what the log calls them. */
   readonly #found = new Map<string, number>();
@@ -33,8 +33,10 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 
   async onModuleInit(): Promise<void> {
-    for (const controller of this.#classes()) {
-      for (const handler of this.#handlersOf(controller)) await this.#check(controller, handler);
+    for (const controller of classesIn(this.modules)) {
+      for (const handler of methodsOf(controller).values()) {
+        await this.#check(controller, handler);
+      }
     }
     this.#report();
   }
@@ -44,8 +46,8 @@ export class RateLimitExplorer implements OnModuleInit {
    * nothing still costs a third of the requests per second of a bare Fastify route.
    */
   async watchSlots(): Promise<void> {
-    for (const controller of this.#classes()) {
-      for (const handler of this.#handlersOf(controller).filter(isRoute)) {
+    for (const controller of classesIn(this.modules)) {
+      for (const handler of [...methodsOf(controller).values()].filter(isRoute)) {
         const { guard, seesHandlerEnd } = this.chains.read(controller, handler);
         if (!seesHandlerEnd && (await this.#mayLend(guard))) watchSlots(handler);
       }
@@ -65,22 +67,6 @@ export class RateLimitExplorer implements OnModuleInit {
       }
     }
     return false;
-  }
-
-  #classes(): Set<Type> {
-    const classes = new Set<Type>();
-    for (const module of this.modules.values()) {
-      for (const { metatype } of [...module.controllers.values(), ...module.providers.values()]) {
-        if (typeof metatype === 'function' && metatype.prototype) classes.add(metatype as Type);
-      }
-    }
-    return classes;
-  }
-
-  #handlersOf({ prototype }: Type): Function[] {
-    return this.#scanner
-      .getAllMethodNames(prototype as object)
-      .map((name) => (prototype as Record<string, unknown>)[name] as Function);
   }
 
   async #check(controller: Type, handler: Function): Promise<void> {

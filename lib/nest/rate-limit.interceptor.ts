@@ -21,7 +21,7 @@ export class RateLimitInterceptor implements NestInterceptor {
     next: CallHandler,
   ): Observable<unknown> | Promise<Observable<unknown>> {
     const enforce = () => this.enforcer.enforce(context, 'interceptor');
-    if (context.getType() !== 'http') return limitedMessage(enforce, next);
+    if (context.getType() !== 'http') return limitedMessage(enforce, context, next);
     const enforcing = enforce();
     return isPending(enforcing)
       ? enforcing.then(() => handle(context, next))
@@ -31,7 +31,7 @@ export class RateLimitInterceptor implements NestInterceptor {
 
 function handle(context: ExecutionContext, next: CallHandler): Observable<unknown> {
   const state = knownState(context.getArgByIndex<LimitedRequest>(0));
-  const answer = state?.slots ? handleHolding(state.slots, next) : next.handle();
+  const answer = state?.slots ? handleHolding(state.slots, context, next) : next.handle();
   if (!state?.isWatched) return answer;
   // What the handler throws is part of the outcome that `refundOn` is given.
   return answer.pipe(

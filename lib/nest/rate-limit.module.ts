@@ -8,6 +8,7 @@ import type {
 import { Inject, Module } from '@nestjs/common';
 import { APP_GUARD, ModulesContainer } from '@nestjs/core';
 import { RateLimitError } from '../core/errors.js';
+import { ForgottenLeases } from '../core/forgotten-leases.js';
 import { InMemoryPlanRegistry } from '../core/in-memory-plan-registry.js';
 import { KeyResolvers } from '../core/keys/key-resolvers.js';
 import { LimitStore } from '../core/limit-store.js';
@@ -29,6 +30,7 @@ import { ApplicationStores } from './application-stores.js';
 import { Diagnostics } from './diagnostics.js';
 import { ApplicationGateway, gatewayFor } from './gateway/gateway.provider.js';
 import { GatewayDoor } from './gateway/gateway-door.js';
+import { GatewaySkipCheck } from './gateway/gateway-skip-check.js';
 import { GatewaySkips } from './gateway/gateway-skips.js';
 import { GatewayUpgrades } from './gateway/gateway-upgrades.js';
 import { GatewayMiddleware } from './gateway/gateway.middleware.js';
@@ -53,6 +55,8 @@ import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
 import { ServedRoutes } from './gateway/served-routes.js';
 import { sharedPlansFor, sharedRulesFor } from './shared-changes.js';
+import { ReportingHandlers } from './slots/reporting-handlers.js';
+import { endSlots } from './slots/slot-ends.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
 import { FieldEnhancers } from './transports/field-enhancers.js';
 import { GraphqlHeaders } from './transports/graphql-headers.js';
@@ -124,7 +128,7 @@ const DOCUMENTS = Symbol('documents');
     {
       provide: RateLimiter,
       useFactory: limiterFor,
-      inject: [PlanRegistry, Observed],
+      inject: [PlanRegistry, Observed, Diagnostics],
     },
     {
       provide: Outbound,
@@ -161,8 +165,9 @@ const DOCUMENTS = Symbol('documents');
       useFactory: ({ limiter }: ApplicationGateway) => limiter,
       inject: [ApplicationGateway],
     },
-    ...[GatewayDoor, GatewayUpgrades, GatewaySkips, ServedRoutes, PathCase],
+    ...[GatewayDoor, GatewayUpgrades, GatewaySkipCheck, GatewaySkips, ServedRoutes, PathCase],
     TimedLeaseKeeper,
+    ReportingHandlers,
     HandlerChainsReader,
     OutcomeRefunds,
     Diagnostics,
@@ -213,6 +218,7 @@ export class RateLimitModule
     private readonly plans: SharedPlans,
     private readonly rules: SharedRules,
     private readonly skips: GatewaySkips,
+    private readonly handlers: ReportingHandlers,
     private readonly explorer: RateLimitExplorer,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {
@@ -226,6 +232,7 @@ export class RateLimitModule
       this.skips.mark();
       consumer.apply(GatewayMiddleware).forRoutes('{*path}');
     }
+    this.handlers.replaceAll();
     await this.explorer.watchSlots();
   }
 
@@ -279,6 +286,15 @@ function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Pro
   return new Outbound(checkOutboundOptions(outbound), observed).start();
 }
 
-function limiterFor(registry: PlanRegistry, { store, keeper }: Observed): RateLimiter {
-  return new RateLimiter({ registry, store, leaseKeeper: keeper, newLeaseId: randomUUID });
+function limiterFor(
+  registry: PlanRegistry,
+  { store, keeper }: Observed,
+  diagnostics: Diagnostics,
+): RateLimiter {
+  const forgottenLeases = new ForgottenLeases(
+    (slots) => endSlots(slots, 'LEASE_FORGOTTEN', diagnostics),
+    diagnostics.isOn,
+  );
+  const parts = { registry, store, leaseKeeper: keeper, newLeaseId: randomUUID };
+  return new RateLimiter({ ...parts, forgottenLeases });
 }

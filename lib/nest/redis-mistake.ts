@@ -1,5 +1,17 @@
+import { Mistake } from '../core/check/mistake.js';
+import type { Path } from '../core/check/path.js';
+import type { RedisSource } from '../redis/connect.js';
+
 /** Options of ioredis that tell where a server is. */
 const PLACES = ['host', 'port', 'path', 'sentinels', 'nodes'];
+
+/** Checks the option `redis`. Never shows the value: it can hold a password. */
+export function redisSource(value: unknown, path: Path): RedisSource {
+  const problem = redisMistake(value);
+  if (problem === undefined) return value as RedisSource;
+  const expected = 'a URL, options of ioredis, nodes of a cluster or an ioredis client';
+  throw new Mistake(path, `expected ${expected}: ${problem}`);
+}
 
 /** What is wrong with the option `redis`, without a word of its value: that can hold a password. */
 export function redisMistake(value: unknown): string | undefined {

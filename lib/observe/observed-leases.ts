@@ -1,4 +1,4 @@
-import type { Lease, LeaseKeeper } from '../core/lease.js';
+import type { HeldSlots, LeaseKeeper } from '../core/held-slots.js';
 import type { Limit } from '../core/limit-store.js';
 
 interface Held {
@@ -11,7 +11,7 @@ export type LeaseListener = (limits: readonly Limit[], heldMs: number) => void;
 
 /** A keeper around another one, which knows what is held and for how long. */
 export class ObservedLeases implements LeaseKeeper {
-  readonly #held = new Map<Lease, Held>();
+  readonly #held = new Map<HeldSlots, Held>();
 
   constructor(
     private readonly keeper: LeaseKeeper,
@@ -24,20 +24,24 @@ export class ObservedLeases implements LeaseKeeper {
     return this.#held.size;
   }
 
-  hold(lease: Lease): void {
-    this.#held.set(lease, { limits: lease.held?.limits ?? [], sinceMs: this.nowMs() });
-    this.keeper.hold(lease);
+  hold(slots: HeldSlots): void {
+    this.#held.set(slots, { limits: slots.held?.limits ?? [], sinceMs: this.nowMs() });
+    this.keeper.hold(slots);
   }
 
-  drop(lease: Lease): void {
-    const held = this.#held.get(lease);
-    this.#held.delete(lease);
-    this.keeper.drop(lease);
+  drop(slots: HeldSlots): void {
+    const held = this.#held.get(slots);
+    this.#held.delete(slots);
+    this.keeper.drop(slots);
     if (held) this.listener(held.limits, this.nowMs() - held.sinceMs);
+  }
+
+  limitHold(slots: HeldSlots, inMs: number): void {
+    this.keeper.limitHold(slots, inMs);
   }
 
   /** The limits of which a slot is held, once for each slot. */
   *limits(): Iterable<Limit> {
-    for (const lease of this.#held.keys()) yield* lease.held?.limits ?? [];
+    for (const slots of this.#held.keys()) yield* slots.held?.limits ?? [];
   }
 }

@@ -1,4 +1,7 @@
-import { InvalidOptionError } from '../core/errors.js';
+import { checked } from '../core/check/check.js';
+import { list } from '../core/check/containers.js';
+import { optionError } from '../core/check/mistake.js';
+import { aFunction } from '../core/check/values.js';
 import type { ResponseSource } from './classify-response.js';
 import { classifyResponse } from './classify-response.js';
 
@@ -12,13 +15,17 @@ import { classifyResponse } from './classify-response.js';
  */
 export type Classifier = (response: ResponseSource) => string | undefined;
 
+/** Checks a list of classifiers. */
+export const classifierList = list<Classifier>(aFunction('a function of the response'), {
+  expected: 'an array of functions',
+});
+
 /**
  * One classifier that asks your own in their order and then the built-in one; the first answer
  * counts. One of your own that throws has no opinion: it must not cost the caller a good response.
  */
 export function withClassifiers(own: readonly Classifier[]): Classifier {
-  own.forEach(checkClassifier);
-  const asked = [...own];
+  const asked = checked(classifierList, own, optionError, ['classifiers']);
   return (response) => {
     for (const classifier of asked) {
       const type = opinionOf(classifier, response);
@@ -26,11 +33,6 @@ export function withClassifiers(own: readonly Classifier[]): Classifier {
     }
     return classifyResponse(response);
   };
-}
-
-function checkClassifier(classifier: unknown, index: number): void {
-  if (typeof classifier === 'function') return;
-  throw new InvalidOptionError(`classifiers[${index}]`, 'a function of the response', classifier);
 }
 
 function opinionOf(classifier: Classifier, response: ResponseSource): string | undefined {

@@ -29,6 +29,8 @@ export interface DomainBookOptions {
   readonly maxDomains: number;
   /** Milliseconds after which a domain that nobody asked for is forgotten. */
   readonly idleMs: number;
+  /** Milliseconds that a slot outlives a process that died. */
+  readonly slotLeaseMs: number;
 }
 
 /** The domains that calls go to, by name. Bounded: those that were not used for longest go first. */
@@ -139,13 +141,16 @@ export class DomainBook {
     const id = `${requestsPerSecond} ${burstCapacity} ${maxConcurrent}`;
     let plans = this.#plans.get(id);
     if (plans) return plans;
-    const { onStoreFailure } = this.options;
+    const { onStoreFailure, slotLeaseMs: leaseMs } = this.options;
     const bucket = { capacity: burstCapacity, tokensPerSecond: requestsPerSecond, onStoreFailure };
     plans = [
       named('_outbound', definePlan('outbound', bucket)),
       maxConcurrent === UNLIMITED
         ? undefined
-        : named('_outbound_slots', definePlan('outbound', { maxConcurrent, onStoreFailure })),
+        : named(
+            '_outbound_slots',
+            definePlan('outbound', { maxConcurrent, leaseMs, onStoreFailure }),
+          ),
     ];
     if (this.#plans.size >= MAX_PLANS) this.#plans.clear();
     this.#plans.set(id, plans);

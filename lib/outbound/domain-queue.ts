@@ -4,6 +4,7 @@ import type { GateState } from '../core/gate.js';
 import { DENY_ALL } from '../core/plan.js';
 import { Alarm } from './alarm.js';
 import { Booking } from './booking.js';
+import { CostTally } from './cost-tally.js';
 import type { Answered, DomainStore } from './domain-store.js';
 import type { HandOutEnd } from './hand-out.js';
 import { HandOut } from './hand-out.js';
@@ -11,6 +12,7 @@ import { OutboundDeniedError, WaitAbortedError } from './outbound-errors.js';
 import type { Permit } from './permit.js';
 import type { PermitMaker } from './permit-maker.js';
 import type { QueueTies } from './queue-ties.js';
+import { Surplus } from './surplus.js';
 import type { Turn } from './turn.js';
 import { isDoubtful } from './turn.js';
 import { TurnBook } from './turn-book.js';
@@ -31,9 +33,10 @@ export interface QueueWait {
  * and the last turn is given back. One timer, whoever waits.
  */
 export class DomainQueue {
-  readonly #line = new WaiterLine();
+  readonly #line: WaiterLine;
   readonly #turns: TurnBook;
   readonly #handOut: HandOut;
+  readonly #surplus: Surplus;
   readonly #booking: Booking;
   readonly #alarm: Alarm;
   #isTrimming = false;
@@ -44,11 +47,20 @@ export class DomainQueue {
     permits: PermitMaker,
     private readonly ties: QueueTies,
   ) {
-    this.#turns = new TurnBook(store);
-    this.#handOut = new HandOut(this.#line, this.#turns, permits);
-    this.#alarm = new Alarm(ties.ticker, () => this.#wake());
+    const { ticker } = ties;
+    const costs = new CostTally();
+    const turns = (this.#turns = new TurnBook(store, costs));
+    const line = (this.#line = new WaiterLine(turns, costs));
+    const onLate = (waiter: Waiter) => this.#booking.expire(waiter);
+    this.#handOut = new HandOut({ line, turns, permits, ticker, onLate });
+    const onDone = () => {
+      this.#trim();
+      this.#arm();
+    };
+    this.#surplus = new Surplus({ store, line, turns, ticker, onDone });
+    this.#alarm = new Alarm(ticker, () => this.#wake());
     this.#booking = new Booking({
-      ...{ store, line: this.#line, turns: this.#turns, ties },
+      ...{ store, line, turns, permits, ties },
       onAnswered: () => {
         this.#trim();
         this.#dispatch();
@@ -70,7 +82,8 @@ export class DomainQueue {
 
   /** Whether it can be forgotten. */
   get isIdle(): boolean {
-    return this.#line.size === 0 && this.#turns.size === 0 && !this.#booking.isUnderWay;
+    const isBusy = this.#booking.isUnderWay || this.#surplus.isUnderWay;
+    return this.#line.size === 0 && this.#turns.size === 0 && !isBusy;
   }
 
   /** Waits for a turn, by an answer if there is one already. */
@@ -80,8 +93,9 @@ export class DomainQueue {
       const waiter = new Waiter({ tokens, arrivedMs, expiresMs, resolve, reject });
       if (signal) this.#listen(signal, waiter);
       this.#line.push(waiter);
-      if (answered) this.#booking.settle([waiter], [answered], this.#turns.generation);
-      else this.#booking.ask();
+      if (answered) this.#booking.settle([waiter], [answered], this.#turns.generation, arrivedMs);
+      else this.#trim();
+      this.#arm();
     });
   }
 
@@ -98,9 +112,9 @@ export class DomainQueue {
   /** Hears about the gate. */
   hear(state: GateState): void {
     if (state.generation > this.#turns.generation) this.#turns.adopt(state);
-    if (state.cooldownUs > 0) this.#booking.shut(state.cooldownUs / 1_000, true);
+    if (state.cooldownUs > 0) this.#booking.shut(state.cooldownUs / 1_000, true, 'cooldown');
     else if (state.changed) this.#booking.open();
-    this.#booking.ask();
+    this.#trim();
     this.#arm();
   }
 
@@ -135,88 +149,94 @@ export class DomainQueue {
 
   #wake(): void {
     this.#dispatch();
-    this.#booking.ask();
+    this.#trim();
     this.#arm();
   }
 
   /** Hands turns that have come to those who are first, unless they may be void. */
   #dispatch(): void {
-    const { ticker, watch } = this.ties;
-    const nowMs = ticker.nowMs();
-    const end = this.#giveTurns(nowMs, (turn) => isDoubtful(turn, watch, nowMs));
-    if (end === 'doubtful') return this.#verify();
-    this.#booking.expire(nowMs);
+    const { ticker, watch, holder } = this.ties;
+    const { heartbeat } = this.store;
+    const { vouched } = this.#turns;
+    const wasAway = !heartbeat.isFresh(ticker.nowMs());
+    if (holder !== undefined) this.#turns.dropLate(ticker.nowMs(), wasAway);
+    const isInDoubt = (turn: Turn, nowMs: number) =>
+      !heartbeat.isFresh(nowMs) || isDoubtful(turn, vouched, watch, nowMs);
+    // The store is asked once; until then turns wait, though nobody for longer than it may.
+    if (!this.#isVerifying && this.#giveTurns(isInDoubt) === 'doubtful') this.#verify();
+    for (const waiter of this.#line.takeExpired(ticker.nowMs())) this.#booking.expire(waiter);
+    const isFitting = this.#turns.size === this.#line.withTurn && !this.#line.isOutOfStep;
+    if (!isFitting) this.#trim();
     this.#arm();
   }
 
-  /** Without anybody to ask, a turn that was booked is good. */
-  #dispatchVerified(): void {
-    this.#giveTurns(this.ties.ticker.nowMs());
-    this.#booking.ask();
-    this.#arm();
-  }
-
-  #giveTurns(nowMs: number, isInDoubt?: (turn: Turn) => boolean): HandOutEnd {
-    const end = this.#handOut.run(this.store.plan, nowMs, isInDoubt);
+  #giveTurns(isInDoubt?: (turn: Turn, nowMs: number) => boolean): HandOutEnd {
+    const end = this.#handOut.run(this.store.plan, isInDoubt);
     // A turn that was booked for another cost is given back, and one that fits is booked.
-    if (end === 'unfit') this.#trim();
+    if (end === 'unfit') {
+      this.#line.shift();
+      this.#trim();
+    }
     return end;
   }
 
   /** News may have been missed: is the plan still the one by which these turns were booked? */
   #verify(): void {
-    if (this.#isVerifying) return;
     this.#isVerifying = true;
-    const { watch, onShut } = this.ties;
-    const { gaps } = watch;
+    const { ticker, watch, onShut } = this.ties;
+    const vouched = { atMs: ticker.nowMs(), gaps: watch.gaps };
+    // Without anybody to ask, a turn that was booked is good.
+    const goOn = () => {
+      this.#giveTurns();
+      this.#trim();
+      this.#arm();
+    };
     whenAll(
       [this.store.look()],
       ([state]) => {
         this.#isVerifying = false;
-        this.#turns.vouchForAll(gaps);
+        this.#turns.vouchForAll(vouched);
+        this.store.heartbeat.learn(vouched.atMs);
         this.hear(state!);
-        this.#dispatchVerified();
+        // Whoever was away meanwhile knows nothing again.
+        if (this.store.heartbeat.isFresh(ticker.nowMs())) goOn();
+        else this.#dispatch();
         if (state!.cooldownUs > 0) onShut(this.store.name, state!);
       },
       () => {
         this.#isVerifying = false;
-        this.#dispatchVerified();
+        goOn();
       },
     );
   }
 
-  /** Gives back turns that nobody here can use, and books others for whoever has none then. */
+  /** Gives back turns that nobody here can use, then books others for whoever has none. */
   #trim(): void {
     if (this.#booking.isUnderWay) return;
-    const surplus = this.#turns.takeSurplus(this.#line);
-    if (surplus.length > 0) void this.#giveBack(surplus);
-    this.#booking.ask();
-  }
-
-  async #giveBack(surplus: readonly Turn[]): Promise<void> {
-    try {
-      const wastedUs = await this.#turns.giveBack(surplus, this.store.plan);
-      if (wastedUs > 0) await this.store.replan(wastedUs, false);
-    } catch {
-      // What cannot be given back comes back by itself, in time.
-    }
+    if (this.#surplus.giveBack()) this.#booking.ask();
   }
 
   #arm(): void {
+    this.store.heartbeat.heed(this.#turns.size > 0 || this.#booking.isUnderWay);
     this.#alarm.setTo(this.#nextMs());
   }
 
-  /** A turn that does not fit waits for the answer that is under way, not for its time. */
-  #nextTurnMs(): number {
-    const { first } = this.#turns;
-    const isUnfit = first && first.tokens !== this.#line.first?.tokens;
-    const waits = isUnfit && this.#booking.isUnderWay;
-    return first && !waits ? first.atMs : Number.POSITIVE_INFINITY;
+  #nextMs(): number {
+    const line = this.#line;
+    if (line.size === 0) return Number.POSITIVE_INFINITY;
+    const nextTurnMs = Math.max(this.#nextTurnMs(), this.#handOut.pacedMs);
+    return Math.min(nextTurnMs, line.soonestExpiryMs, this.#nextBookingMs());
   }
 
-  #nextMs(): number {
-    if (this.#line.size === 0) return Number.POSITIVE_INFINITY;
-    const nextTurnMs = Math.max(this.#nextTurnMs(), this.#handOut.pacedMs);
-    return Math.min(nextTurnMs, this.#booking.nextMs);
+  /** A turn that does not fit is not waited for, nor one that is being looked at. */
+  #nextTurnMs(): number {
+    const turn = this.#turns.first;
+    const isUsable = this.#line.withTurn > 0 && turn?.tokens === this.#line.first!.tokens;
+    return isUsable && !this.#isVerifying ? turn.atMs : Number.POSITIVE_INFINITY;
+  }
+
+  #nextBookingMs(): number {
+    if (this.#booking.isUnderWay || this.#surplus.isUnderWay) return Number.POSITIVE_INFINITY;
+    return this.#line.isOutOfStep ? this.#surplus.nextMs : this.#booking.nextMs;
   }
 }

@@ -1,7 +1,9 @@
 import type { Awaitable } from '../core/awaitable.js';
+import { isPending } from '../core/awaitable.js';
 import type { Gate, GateState, GateView } from '../core/gate.js';
 import type { Decision, Inquiry, Return } from '../core/limit-store.js';
 import type { TokenBucketPlan } from '../core/plan.js';
+import { Heartbeat } from './heartbeat.js';
 import type { DomainLimits, QueueTies } from './queue-ties.js';
 import type { CompleteThrottleRule } from './throttle-rule.js';
 
@@ -25,6 +27,9 @@ export interface Answered {
 
 /** The store as a domain needs it: everything that is asked of it is about that one domain. */
 export class DomainStore {
+  #heartbeat: Heartbeat | undefined;
+  #lookingAfter: Promise<boolean> | undefined;
+
   constructor(
     private readonly domain: RuledDomain,
     private readonly ties: QueueTies,
@@ -44,7 +49,17 @@ export class DomainStore {
 
   get gate(): Gate {
     const { name, throttle } = this.domain;
-    return { key: name, probeUs: throttle.probeTimeoutMs * 1_000 };
+    return { key: name, probeUs: throttle.probeTimeoutMs * 1_000, holder: this.ties.holder };
+  }
+
+  /** Made when first needed. */
+  get heartbeat(): Heartbeat {
+    return (this.#heartbeat ??= new Heartbeat(this, this.ties.ticker));
+  }
+
+  /** The same, if there was need for one. */
+  get startedHeartbeat(): Heartbeat | undefined {
+    return this.#heartbeat;
   }
 
   /** What a change of the gate names besides what happened. */
@@ -66,8 +81,12 @@ export class DomainStore {
     };
   }
 
+  /** Who is refused because of a process that has died since is asked for again. */
   decide(inquiry: Inquiry): Awaitable<Decision> {
-    return this.ties.store.decide(inquiry);
+    const deciding = this.ties.store.decide(inquiry);
+    return isPending(deciding)
+      ? deciding.then((decision) => this.#orAgain(decision, inquiry))
+      : deciding;
   }
 
   giveBack(returned: Return): Awaitable<boolean> {
@@ -76,6 +95,15 @@ export class DomainStore {
 
   look(): Awaitable<GateState> {
     return this.ties.store.lookAtGate(this.gate);
+  }
+
+  /** This process is alive, with turns up to then; 0 for none, undefined to look after others only. */
+  async beat(dueUs: number | undefined): Promise<GateState> {
+    const { slots } = this.limits;
+    const change = { kind: 'beat', ...this.atGate, dueUs, slots } as const;
+    const state = await this.ties.store.changeGate(change);
+    this.domain.hearGate(state);
+    return state;
   }
 
   /** Time was wasted, or the limits have changed: makes a new plan of turns if it is worth it. */
@@ -102,6 +130,24 @@ export class DomainStore {
   /** Until when all wait for what a probe finds, by the decision that let it pass. */
   probeUntilUs({ gate, atUs, waitUs }: Decision): number | undefined {
     return gate?.isProbe ? atUs + waitUs + this.gate.probeUs : undefined;
+  }
+
+  #orAgain(decision: Decision, inquiry: Inquiry): Awaitable<Decision> {
+    if (decision.allowed || !decision.gate?.isOverdue) return decision;
+    return this.#lookAfterOthers().then((hasChanged) =>
+      hasChanged ? this.ties.store.decide(inquiry) : decision,
+    );
+  }
+
+  /** Many may be refused at once: together they cost one look. */
+  #lookAfterOthers(): Promise<boolean> {
+    this.#lookingAfter ??= this.beat(undefined)
+      .then(
+        ({ changed }) => changed,
+        () => false,
+      )
+      .finally(() => (this.#lookingAfter = undefined));
+    return this.#lookingAfter;
   }
 
   /** Tells of a cooldown only: what a probe finds is told by whoever sent it. */

@@ -48,6 +48,7 @@ export class Domain implements RuledDomain {
   }
 
   get isIdle(): boolean {
+    if (this.store.startedHeartbeat?.isBeating) return false;
     return this.#queue?.isIdle ?? true;
   }
 
@@ -71,6 +72,7 @@ export class Domain implements RuledDomain {
     const inquiry = this.store.inquiry(tokens, 0);
     const decision = await this.store.decide(inquiry);
     if (decision.allowed) {
+      this.store.heartbeat.note(decision);
       return this.#permits.make(decision, inquiry.leaseId, this.ties.ticker.nowMs());
     }
     this.store.tellShut(decision.gate);
@@ -78,7 +80,14 @@ export class Domain implements RuledDomain {
   }
 
   hearGate(state: GateState): void {
+    if (!state.isTrying) this.store.startedHeartbeat?.endProbe();
     this.#queue?.hear(state);
+  }
+
+  /** Ends all waits: the application is closing. */
+  close(reason: unknown): void {
+    this.#queue?.close(reason);
+    this.store.startedHeartbeat?.stop();
   }
 
   /** Forgets the queue when nobody is in it. */

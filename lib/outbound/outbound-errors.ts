@@ -1,19 +1,39 @@
 import { RateLimitError } from '../core/errors.js';
 
-/** The turn would come, or came, too late. Nothing was spent. */
+/**
+ * What a wait was too long for: its turn (`rate`), a pause of the domain (`cooldown`), a slot of
+ * `maxConcurrent` (`concurrency`), or the answer of the store or this process, which was busy (`lag`).
+ */
+export type WaitTimeoutReason = 'rate' | 'cooldown' | 'concurrency' | 'lag';
+
+const TIMEOUT_MESSAGES: Record<WaitTimeoutReason, (domain: string) => string> = {
+  rate: (domain) => `There is no turn for ${domain} within timeoutMs.`,
+  cooldown: (domain) => `Calls to ${domain} pause for longer than timeoutMs.`,
+  concurrency: (domain) =>
+    `All slots of ${domain} (maxConcurrent) are taken for longer than timeoutMs.`,
+  lag: (domain) =>
+    `The turn for ${domain} could not be given within timeoutMs: the store did not answer in time, ` +
+    'or this process was busy.',
+};
+
+/** The turn would come, or came, later than `timeoutMs`. Nothing was spent. */
 export class WaitTimedOutError extends RateLimitError {
   override readonly name = 'WaitTimedOutError';
 
   constructor(
     /** The host that was to be called. */
     readonly domain: string,
-    /** Milliseconds that the wait would have taken, as far as it is known. */
-    readonly waitMs: number,
+    /** What the wait was too long for. */
+    readonly reason: WaitTimeoutReason,
+    /**
+     * Milliseconds after which it is worth trying again: until the turn that there would have been, or
+     * the end of the pause. For a slot, estimated by how long slots were held lately. Undefined when
+     * nothing is known.
+     */
+    readonly retryAfterMs: number | undefined,
   ) {
-    super(
-      'WAIT_TIMED_OUT',
-      `The turn for ${domain} would come in ${waitMs} ms, which is later than timeoutMs allows.`,
-    );
+    const hint = retryAfterMs === undefined ? '' : ` Try again in ${retryAfterMs} ms.`;
+    super('WAIT_TIMED_OUT', TIMEOUT_MESSAGES[reason](domain) + hint);
   }
 }
 

@@ -1,5 +1,6 @@
 import { isPending } from '../core/awaitable.js';
-import { InvalidOptionError, InvalidTokensError } from '../core/errors.js';
+import { checkTokens } from '../core/check/tokens.js';
+import { InvalidOptionError } from '../core/errors.js';
 import type { Decision } from '../core/limit-store.js';
 import { DENY_ALL } from '../core/plan.js';
 import type { AdaptiveThrottler } from './adaptive-throttler.js';
@@ -159,7 +160,7 @@ export class OutboundLimiter {
   /** Ends every wait, also those that somebody begins later. */
   close(reason: unknown): void {
     this.#closed ??= { reason };
-    for (const { queue } of this.parts.book.all()) queue?.close(reason);
+    for (const domain of this.parts.book.all()) domain.close(reason);
   }
 
   #refuseWhereOff(domain: Domain): void {
@@ -176,7 +177,7 @@ export class OutboundLimiter {
 }
 
 function checkWait(tokens: number, timeoutMs: number): void {
-  if (!Number.isSafeInteger(tokens) || tokens < 1) throw new InvalidTokensError(tokens);
+  checkTokens(tokens);
   if (timeoutMs >= 0) return;
   throw new InvalidOptionError('timeoutMs', 'a number of milliseconds from 0 up', timeoutMs);
 }

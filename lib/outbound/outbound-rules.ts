@@ -1,28 +1,15 @@
 import { isIP } from 'node:net';
-import { MAX_PERIOD_MS, MAX_QUOTA } from '../core/define-plan.js';
-import { listKnown, quote, RateLimitError } from '../core/errors.js';
-import { DENY_ALL, UNLIMITED } from '../core/plan.js';
+import type { Check } from '../core/check/check.js';
+import { checked } from '../core/check/check.js';
+import { object, record } from '../core/check/containers.js';
+import { optional } from '../core/check/values.js';
+import { UNLIMITED } from '../core/plan.js';
 import { normalizeDomain } from './domain-name.js';
-import type { ThrottleRule } from './throttle-rule.js';
-import { checkThrottleRule } from './throttle-rule.js';
+import type { DomainRule } from './domain-rule.js';
+import { domainRule, InvalidDomainRuleError, ruleError, warningsOf } from './domain-rule.js';
 
-/** What one domain allows. */
-export interface DomainRule {
-  /** Requests that are let go each second. Fractions are welcome: 0.5 is one every two seconds. */
-  readonly requestsPerSecond: number;
-  /** Requests that may go at once after a pause. */
-  readonly burstCapacity: number;
-  /**
-   * Requests that may be under way at once. −1 is no limit, 0 refuses all.
-   * @default -1
-   */
-  readonly maxConcurrent?: number;
-  /**
-   * When to cool down, where it differs from that of the other domains.
-   * @default that of all domains
-   */
-  readonly throttle?: ThrottleRule;
-}
+export type { DomainRule } from './domain-rule.js';
+export { InvalidDomainRuleError } from './domain-rule.js';
 
 /** What the domains allow, as it is written in the options. */
 export interface OutboundRulesOptions {
@@ -52,15 +39,6 @@ export interface RulesDifference {
   readonly removed: readonly string[];
 }
 
-/** A rule that cannot work: a negative rate, a burst of nothing, an unknown field. */
-export class InvalidDomainRuleError extends RateLimitError {
-  override readonly name = 'InvalidDomainRuleError';
-
-  constructor(problem: string) {
-    super('INVALID_OPTION', problem);
-  }
-}
-
 /** The rule of domains that nobody spoke about: as careful as a polite visitor. */
 export const DEFAULT_DOMAIN_RULE: DomainRule = Object.freeze({
   requestsPerSecond: 1,
@@ -69,85 +47,22 @@ export const DEFAULT_DOMAIN_RULE: DomainRule = Object.freeze({
 /** Rules that are kept at most. */
 const MAX_DOMAIN_RULES = 100_000;
 
-const MAX_REQUESTS_PER_SECOND = 1e6;
-/** Beyond a minute's worth of requests a burst no longer looks intended. */
-const LONGEST_USUAL_BURST_SECONDS = 60;
 const DEFAULT = 'default';
 const WILDCARD = '*.';
-const OPTIONS: readonly string[] = ['default', 'domains'];
-const NO_WARNINGS: readonly string[] = [];
-
-const WHOLE = `a whole number from 1 to ${MAX_QUOTA}`;
-const CHECKS: {
-  readonly [Field in keyof DomainRule]-?: [(value: unknown) => boolean, string];
-} = {
-  requestsPerSecond: [
-    (value) => typeof value === 'number' && value > 0 && value <= MAX_REQUESTS_PER_SECOND,
-    `a number above 0, up to ${MAX_REQUESTS_PER_SECOND}`,
-  ],
-  burstCapacity: [isQuota, WHOLE],
-  maxConcurrent: [
-    (value) => value === undefined || value === UNLIMITED || value === DENY_ALL || isQuota(value),
-    `a whole number from -1 to ${MAX_QUOTA}, or left out`,
-  ],
-  throttle: [() => true, ''],
-};
-/** The fields of a rule, in the order in which they are explained. */
-const RULE_FIELDS = Object.keys(CHECKS) as readonly (keyof DomainRule)[];
-
-/**
- * Checks a rule and returns what looks unintended in it. Throws an `InvalidDomainRuleError` that
- * starts with `where`; `spell` is how the fields are called there.
- */
-export function checkRule(
-  where: string,
-  rule: DomainRule,
-  spell: (field: keyof DomainRule) => string = (field) => field,
-): readonly string[] {
-  checkFields(where, rule, RULE_FIELDS);
-  for (const field of RULE_FIELDS) {
-    const [accepts, expected] = CHECKS[field];
-    if (accepts(rule[field])) continue;
-    throw new InvalidDomainRuleError(
-      `${where}.${spell(field)} must be ${expected}, got ${quote(rule[field])}.`,
-    );
-  }
-  if (rule.throttle) checkThrottleRule(`${where}.throttle`, rule.throttle);
-  checkTimeToFill(where, rule, spell);
-  return warningsOf(where, rule);
+/** Checks rules by domain. Their paths name what the keys stand for. */
+export function rulesByDomain<Rule>(rule: Check<Rule>): Check<Readonly<Record<string, Rule>>> {
+  const size = {
+    expected: 'an object of rules by domain',
+    most: MAX_DOMAIN_RULES,
+    advice: 'Wildcards such as "*.example.com" stand for many.',
+  };
+  return record(rule, size, sourceOf);
 }
 
-/** Refuses what is no object, and fields that it may not have. Says which were meant. */
-export function checkFields(where: string, value: unknown, known: readonly string[]): void {
-  const fields = known.map((field) => `"${field}"`).join(', ');
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new InvalidDomainRuleError(
-      `${where} must be an object with ${fields}, got ${quote(value)}.`,
-    );
-  }
-  const unknown = Object.keys(value).find((field) => !known.includes(field));
-  if (unknown === undefined) return;
-  const meant = known.find((field) => bare(field) === bare(unknown));
-  throw new InvalidDomainRuleError(
-    `${where}: unknown field ${quote(unknown)}. ` +
-      (meant === undefined ? listKnown('fields', known) : `Did you mean "${meant}"?`),
-  );
-}
-
-/** The rules in `domains`, by key; an error when it is no object or has too many. */
-export function entriesOf<Rule>(domains: Readonly<Record<string, Rule>>): [string, Rule][] {
-  if (typeof domains !== 'object' || domains === null || Array.isArray(domains)) {
-    throw new InvalidDomainRuleError(
-      `domains must be an object of rules by domain, got ${quote(domains)}.`,
-    );
-  }
-  const entries = Object.entries(domains);
-  if (entries.length <= MAX_DOMAIN_RULES) return entries;
-  throw new InvalidDomainRuleError(
-    `domains must have at most ${MAX_DOMAIN_RULES} rules, got ${entries.length}. ` +
-      'Wildcards such as "*.example.com" stand for many.',
-  );
-}
+const rulesOptions = object<OutboundRulesOptions>({
+  default: optional(domainRule),
+  domains: optional(rulesByDomain(domainRule)),
+});
 
 /**
  * What a key of `domains` stands for, written as it is counted: `https://API.example.com/` is
@@ -170,13 +85,16 @@ export class OutboundRules {
   /** Rules of wildcards, by what follows the star. */
   readonly #suffixes = new Map<string, FoundRule>();
 
-  constructor(options: OutboundRulesOptions = {}) {
-    checkFields('The outbound rules', options, OPTIONS);
-    const { default: standard = DEFAULT_DOMAIN_RULE, domains = {} } = options;
-    const warnings: string[] = [];
-    this.#default = checkedRule(DEFAULT, DEFAULT, standard, warnings);
-    for (const [key, rule] of entriesOf(domains)) this.#add(key, rule, warnings);
-    this.warnings = Object.freeze(warnings);
+  constructor(given: OutboundRulesOptions = {}) {
+    const { default: standard = DEFAULT_DOMAIN_RULE, domains = {} } = checkedRules(given);
+    this.#default = found(DEFAULT, standard);
+    for (const [key, rule] of Object.entries(domains)) this.#add(key, rule);
+    this.warnings = Object.freeze([
+      ...warningsOf([DEFAULT], standard),
+      ...Object.entries(domains).flatMap(([key, rule]) =>
+        warningsOf(['domains', sourceOf(key)], rule),
+      ),
+    ]);
   }
 
   /** The rule of a domain: that of its name, else of the closest wildcard above, else the default. */
@@ -211,15 +129,18 @@ export class OutboundRules {
     };
   }
 
-  #add(key: string, rule: DomainRule, warnings: string[]): void {
+  #add(key: string, rule: DomainRule): void {
     const source = sourceOf(key);
     const wildcard = source.startsWith(WILDCARD);
     const rules = wildcard ? this.#suffixes : this.#names;
     const name = wildcard ? source.slice(WILDCARD.length) : source;
     if (rules.has(name)) {
-      throw new InvalidDomainRuleError(`domains has two rules for "${source}". Keep one of them.`);
+      throw new InvalidDomainRuleError(`domains has two rules for "${source}". Keep one of them.`, [
+        'domains',
+        source,
+      ]);
     }
-    rules.set(name, checkedRule(source, `domains["${source}"]`, rule, warnings));
+    rules.set(name, found(source, rule));
   }
 
   #wildcardFor(name: string): FoundRule | undefined {
@@ -243,6 +164,7 @@ function nameIn(key: string): string {
   if (name !== '*' && name !== DEFAULT) return name;
   throw new InvalidDomainRuleError(
     `domains["${name}"] is no domain. Write the rule of all other domains as the default.`,
+    ['domains', name],
   );
 }
 
@@ -251,41 +173,16 @@ function wildcardIn(key: string): string {
   if (isIP(suffix) === 0) return WILDCARD + suffix;
   throw new InvalidDomainRuleError(
     `domains["*.${suffix}"]: nothing is below an address. Write "${suffix}" alone.`,
+    ['domains', WILDCARD + suffix],
   );
 }
 
-function checkedRule(
-  source: string,
-  where: string,
-  given: DomainRule,
-  warnings: string[],
-): FoundRule {
-  warnings.push(...checkRule(where, given));
-  return Object.freeze({ source, rule: Object.freeze({ ...given }) });
+function checkedRules(given: OutboundRulesOptions): OutboundRulesOptions {
+  return checked(rulesOptions, given, ruleError);
 }
 
-function checkTimeToFill(
-  where: string,
-  { requestsPerSecond, burstCapacity }: DomainRule,
-  spell: (field: keyof DomainRule) => string,
-): void {
-  if ((burstCapacity / requestsPerSecond) * 1_000 <= MAX_PERIOD_MS) return;
-  throw new InvalidDomainRuleError(
-    `${where}: at a ${spell('requestsPerSecond')} of ${requestsPerSecond} it takes more than ten ` +
-      `years until ${burstCapacity} may go at once. Raise it or lower ${spell('burstCapacity')}.`,
-  );
-}
-
-function warningsOf(
-  where: string,
-  { requestsPerSecond, burstCapacity }: DomainRule,
-): readonly string[] {
-  const usual = requestsPerSecond * LONGEST_USUAL_BURST_SECONDS;
-  if (burstCapacity <= usual) return NO_WARNINGS;
-  return [
-    `${where}: a burst of ${burstCapacity} is more than a minute's worth of requests (${Number(usual.toPrecision(6))}). ` +
-      'Is that what the domain allows?',
-  ];
+function found(source: string, rule: DomainRule): FoundRule {
+  return Object.freeze({ source, rule: Object.freeze({ ...rule }) });
 }
 
 function same(one: DomainRule, other: DomainRule): boolean {
@@ -296,13 +193,4 @@ function same(one: DomainRule, other: DomainRule): boolean {
 function normalForm({ throttle = {}, ...rule }: DomainRule): unknown {
   const sorted = Object.entries(throttle).sort(([one], [other]) => (one < other ? -1 : 1));
   return [rule.requestsPerSecond, rule.burstCapacity, rule.maxConcurrent ?? UNLIMITED, sorted];
-}
-
-function isQuota(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_QUOTA;
-}
-
-/** "requests_per_second" and "RequestsPerSecond" mean the same. */
-function bare(field: string): string {
-  return field.replaceAll(/[^a-z]/gi, '').toLowerCase();
 }

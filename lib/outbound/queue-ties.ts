@@ -1,5 +1,5 @@
 import type { GateState, GateWatch } from '../core/gate.js';
-import type { LeaseTies } from '../core/lease.js';
+import type { LeaseTies } from '../core/held-slots.js';
 import type { Limit } from '../core/limit-store.js';
 import type { AbortBoard } from './abort-board.js';
 import type { Ticker } from './ticker.js';
@@ -18,6 +18,8 @@ export interface QueueTies extends LeaseTies {
   /** One for all queues: who waits for many domains may do so by one signal. */
   readonly aborts: AbortBoard;
   readonly newLeaseId: () => string;
+  /** Names this process among those that share the store; undefined where it is not shared. */
+  readonly holder?: string | undefined;
   /** Told whenever a gate keeps a call from going. */
   readonly onShut: (domain: string, shut: ShutGate) => void;
 }

@@ -1,14 +1,12 @@
+import { checked } from '../core/check/check.js';
 import type { DocumentStore } from '../core/document-store.js';
 import type { ChangeNote, SharedEntry } from '../shared/entries-document.js';
 import { SharedEntries } from '../shared/shared-entries.js';
+import type { DomainRule } from './domain-rule.js';
+import { domainRule, InvalidDomainRuleError, ruleError } from './domain-rule.js';
 import type { RuleExplanation } from './explain-rules.js';
-import type { DomainRule, OutboundRulesOptions } from './outbound-rules.js';
-import {
-  checkRule,
-  DEFAULT_DOMAIN_RULE,
-  InvalidDomainRuleError,
-  sourceOf,
-} from './outbound-rules.js';
+import type { OutboundRulesOptions } from './outbound-rules.js';
+import { DEFAULT_DOMAIN_RULE, sourceOf } from './outbound-rules.js';
 
 const DEFAULT = 'default';
 
@@ -91,12 +89,12 @@ function nameOf(domain: string): string {
 }
 
 function checkedRule(name: string, value: unknown): DomainRule {
+  const path = name === DEFAULT ? [DEFAULT] : ['domains', name];
   if (nameOf(name) !== name) {
-    throw new InvalidDomainRuleError(`domains["${name}"] must be written as "${nameOf(name)}".`);
+    const problem = `domains["${name}"] must be written as "${nameOf(name)}".`;
+    throw new InvalidDomainRuleError(problem, path);
   }
-  const where = name === DEFAULT ? DEFAULT : `domains["${name}"]`;
-  checkRule(where, value as DomainRule);
-  return value as DomainRule;
+  return checked(domainRule, value, ruleError, path);
 }
 
 /** The rules of the code and the file, with what was changed while running laid over them. */

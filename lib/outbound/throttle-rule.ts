@@ -1,4 +1,7 @@
-import { InvalidOptionError } from '../core/errors.js';
+import { object } from '../core/check/containers.js';
+import { UnexpectedValue } from '../core/check/mistake.js';
+import type { Path } from '../core/check/path.js';
+import { optional, wholeNumber } from '../core/check/values.js';
 
 /** When to cool down after a domain pushed back, and for how long. */
 export interface ThrottleRule {
@@ -50,20 +53,23 @@ const DEFAULT_THROTTLE_RULE: CompleteThrottleRule = Object.freeze({
 /** Ten years: beyond, times are no longer exact. */
 const MAX_MS = 315_360_000_000;
 
-/** Refuses a rule that cannot work; the error starts with `where`. */
-export function checkThrottleRule(where: string, rule: ThrottleRule): void {
-  for (const [field, value] of Object.entries(rule)) {
-    if (!Object.hasOwn(DEFAULT_THROTTLE_RULE, field)) {
-      const known = Object.keys(DEFAULT_THROTTLE_RULE).join(', ');
-      throw new InvalidOptionError(`${where}.${field}`, `left out, or one of ${known}`, value);
-    }
-    if (value === undefined || isWhole(value)) continue;
-    throw new InvalidOptionError(`${where}.${field}`, `a whole number from 1 to ${MAX_MS}`, value);
-  }
+const count = optional(wholeNumber(1, MAX_MS));
+const fields = object<ThrottleRule>({
+  blocksToCooldown: count,
+  minCooldownMs: count,
+  maxCooldownMs: count,
+  memoryMs: count,
+  probeTimeoutMs: count,
+  maxRetryAfterMs: count,
+});
+
+/** Checks a rule. */
+export function throttleRule(value: unknown, path: Path): ThrottleRule {
+  const rule = fields(value, path);
   const { minCooldownMs, maxCooldownMs } = completeThrottleRule(rule);
-  if (minCooldownMs <= maxCooldownMs) return;
+  if (minCooldownMs <= maxCooldownMs) return rule;
   const expected = `at least minCooldownMs, which is ${minCooldownMs}`;
-  throw new InvalidOptionError(`${where}.maxCooldownMs`, expected, maxCooldownMs);
+  throw new UnexpectedValue([...path, 'maxCooldownMs'], expected, maxCooldownMs);
 }
 
 /** Fills in what the rules leave out, the first that says something counting. */
@@ -72,8 +78,4 @@ export function completeThrottleRule(...rules: readonly ThrottleRule[]): Complet
     Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== undefined)),
   );
   return Object.assign({}, DEFAULT_THROTTLE_RULE, ...said.reverse()) as CompleteThrottleRule;
-}
-
-function isWhole(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_MS;
 }

@@ -13,7 +13,8 @@ export interface WaitOptions {
    */
   readonly signal?: AbortSignal | null | undefined;
   /**
-   * Longest acceptable wait in milliseconds; one that is sure to be longer fails at once.
+   * Longest acceptable wait in milliseconds: no permit comes later, and a wait that is sure to be
+   * longer fails at once. 0 takes a turn only if there is one at once.
    * @default that of the module, which is none
    */
   readonly timeoutMs?: number | undefined;

@@ -1,11 +1,12 @@
 import type { Due } from '../core/due-heap.js';
 import type { Permit } from './permit.js';
+import type { Turn } from './turn.js';
 
 /** What somebody waits for, and whom to tell what came of it. */
 export interface WaiterParts {
   readonly tokens: number;
   readonly arrivedMs: number;
-  /** When it is too late; Infinity for never. */
+  /** When it is too late; Infinity for never. Who does not wait at all names the time of arrival. */
   readonly expiresMs: number;
   readonly resolve: (permit: Permit) => void;
   readonly reject: (error: unknown) => void;
@@ -15,7 +16,10 @@ export interface WaiterParts {
 export class Waiter implements Due {
   readonly tokens: number;
   readonly arrivedMs: number;
+  /** When it is too late; Infinity for never, and for who waits for nothing but the answer. */
   readonly expiresMs: number;
+  /** Whether it takes a turn only if there is one at once: it waits until that is known. */
+  readonly isHasty: boolean;
   /** Called off when the wait is over; undefined where no signal can end it. */
   stopListening: (() => void) | undefined;
 
@@ -29,10 +33,24 @@ export class Waiter implements Due {
   behind: Waiter | undefined;
 
   constructor(private readonly parts: WaiterParts) {
-    this.tokens = parts.tokens;
-    this.arrivedMs = parts.arrivedMs;
-    this.expiresMs = parts.expiresMs;
-    this.due = parts.expiresMs;
+    const { tokens, arrivedMs, expiresMs } = parts;
+    this.tokens = tokens;
+    this.arrivedMs = arrivedMs;
+    this.isHasty = expiresMs <= arrivedMs;
+    this.expiresMs = this.isHasty ? Number.POSITIVE_INFINITY : expiresMs;
+    this.due = this.expiresMs;
+  }
+
+  /** The longest that it would wait from now on. */
+  patienceMs(nowMs: number): number {
+    return this.isHasty ? 0 : this.expiresMs - nowMs;
+  }
+
+  /** Whether a turn is of its cost, and in time. */
+  canUse({ tokens, atMs, decision }: Turn): boolean {
+    if (tokens !== this.tokens) return false;
+    if (this.isHasty) return decision.waitUs === 0 || atMs <= this.arrivedMs;
+    return atMs <= this.expiresMs;
   }
 
   /** It is its turn. */

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
+import { guardSubscriber } from './guarded-connector.js';
 import { watchHandshake } from './handshake-watch.js';
 import { keepAlive } from './keep-alive.js';
 import { LastError } from './last-error.js';
@@ -48,7 +49,9 @@ export class ClusterServers implements RedisServers {
 
   subscriber(): Cluster {
     const redisOptions = { ...this.client.options.redisOptions, autoResubscribe: false };
-    return this.client.duplicate([], { ...this.client.options, redisOptions });
+    const cluster = this.client.duplicate([], { ...this.client.options, redisOptions });
+    guardSubscriber(cluster);
+    return cluster;
   }
 
   onConnect(listener: (node: Redis) => void): void {

@@ -1,5 +1,6 @@
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { Cluster, Redis } from 'ioredis';
+import { GuardedConnector } from './guarded-connector.js';
 import { PatientSentinels } from './patient-sentinels.js';
 import type { RedisClient } from './redis-servers.js';
 import { afterLongSilence } from './silence.js';
@@ -80,7 +81,9 @@ const SAFE_CLUSTER: ClusterOptions = {
 
 /** Opens a connection of our own, with options that make its failures short. */
 export function connect(source: RedisSource): RedisClient {
-  if (typeof source === 'string') return new Redis(withoutUnsafe(source), SAFE);
+  if (typeof source === 'string') {
+    return new Redis(withoutUnsafe(source), { ...SAFE, Connector: GuardedConnector });
+  }
   if (isList(source)) return connectCluster(source, {});
   if ('isCluster' in source) return connectLike(source);
   if ('nodes' in source) {
@@ -137,7 +140,8 @@ function connectCluster(nodes: readonly ClusterNode[], options: ClusterOptions):
 
 /** Options that are safe, whatever they were. */
 function safely(options: RedisOptions): RedisOptions {
-  const safe = { ...options, ...SAFE };
+  const safe: RedisOptions = { ...options, ...SAFE };
+  safe.Connector ??= GuardedConnector;
   // It would also bound the handshake, and a client that never gets through it is no use.
   delete safe.commandTimeout;
   return safe;

@@ -14,7 +14,7 @@ import { RedisKeys } from './redis-keys.js';
 import type { RedisServers } from './redis-servers.js';
 import { RedisStore } from './redis-store.js';
 import type { OperationListener } from './round-trip-times.js';
-import { checkServers, COMMANDS, NEWS_COMMANDS } from './server-check.js';
+import { checkServers, COMMANDS, NEWS_COMMANDS, TURN_COMMANDS } from './server-check.js';
 import { isCluster, serversOf } from './servers-of.js';
 import { afterLongSilence } from './silence.js';
 import { SlotSplitStore } from './slot-split-store.js';
@@ -38,6 +38,8 @@ export interface RedisStoresOptions {
   readonly denyCache: boolean;
   /** Whether processes notify each other, so that the Redis user needs permission for it. */
   readonly publishes: boolean;
+  /** Whether turns of outbound calls are booked, so that the Redis user needs permission for it. */
+  readonly booksTurns: boolean;
 }
 
 /** What the stores need from outside. */
@@ -62,7 +64,7 @@ export async function createRedisStores(
   options: RedisStoresOptions,
   { local, health, operations, warn }: RedisStoresDependencies,
 ): Promise<RedisStores> {
-  const { deadlineMs, onStoreFailure, localShare, denyCache, publishes } = options;
+  const { deadlineMs, onStoreFailure, localShare, denyCache } = options;
   const nowMs = () => performance.now();
   const client = connect(source);
   const keyPrefix = prefixOf(source) + options.keyPrefix;
@@ -81,9 +83,12 @@ export async function createRedisStores(
   let limits: LimitStore = new FailSafeStore(remote, local, connection, failSafe);
   if (inCluster) limits = new SlotSplitStore(limits, (limit) => connection.slotOf(limit));
   if (denyCache) limits = new DenyCache(limits, () => performance.now() * 1_000);
-  const commands = publishes ? [...COMMANDS, ...NEWS_COMMANDS] : COMMANDS;
-  await startUp(servers, keyPrefix, commands, warn);
+  await startUp(servers, keyPrefix, commandsFor(options), warn);
   return { limits, documents: redis.documents };
+}
+
+function commandsFor({ publishes, booksTurns }: RedisStoresOptions): readonly string[] {
+  return [...COMMANDS, ...(publishes ? NEWS_COMMANDS : []), ...(booksTurns ? TURN_COMMANDS : [])];
 }
 
 /** Redis that is not there yet does not keep the application from starting; it is checked later. */

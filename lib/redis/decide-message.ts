@@ -15,8 +15,10 @@ const KINDS = { 'token-bucket': 1, 'sliding-window': 2, concurrency: 3 } as cons
 const MODES = { take: 0, peek: 1, reserve: 2 } as const;
 /** In place of a wait. */
 const [NEVER_WAIT, NOT_OURS] = [-1, -2];
+/** In place of the first chain that is not answered; no answer ends with it. */
+const LEFT = -1;
 const NUMBERS_PER_LIMIT = 3;
-const NUMBERS_PER_GATE = 5;
+const NUMBERS_PER_GATE = 6;
 
 /** A chain to decide, with the names of its keys. */
 export interface Question {
@@ -70,6 +72,20 @@ export function encode(questions: readonly Question[], nowUs: string): DecideMes
   return { keys: names, args, onlyBuckets: areOnlyBuckets(plans, questions) };
 }
 
+/**
+ * Whether lua/decide_buckets.lua met a key that a window has counted in as well, so that the chains
+ * behind its last answer are left to lua/decide.lua.
+ */
+export function isCutShort(reply: readonly unknown[]): boolean {
+  return reply[reply.length - 1] === LEFT;
+}
+
+/** How many chains are answered by a reply of that length. */
+export function countAnswered(questions: readonly Question[], length: number): number {
+  const end = questions.findIndex((_, i) => expectedLength(questions.slice(0, i + 1)) > length);
+  return end === -1 ? questions.length : end;
+}
+
 /** Reads the answer, strictly: a reply that is out of step must never pass for a decision. */
 export function decode(questions: readonly Question[], reply: unknown): (Decision | Error)[] {
   const numbers = wholeNumbers(reply, expectedLength(questions));
@@ -119,6 +135,7 @@ function gateViewOf(numbers: readonly number[], at: number): GateView {
     isProbe: numbers[at + 3] === 1,
     isTried: numbers[at + 3] === 2,
     blocks: numbers[at + 4]!,
+    ...(numbers[at + 5] === 1 && { isOverdue: true }),
   };
 }
 
@@ -132,7 +149,7 @@ function endOfShape(questions: readonly Question[], from: number): number {
 
 function isOfShape({ limits, mode, maxWaitUs, gate }: Inquiry, shape: Inquiry): boolean {
   if (mode !== shape.mode || maxWaitUs !== shape.maxWaitUs) return false;
-  if (gate?.probeUs !== shape.gate?.probeUs) return false;
+  if (gate?.probeUs !== shape.gate?.probeUs || gate?.holder !== shape.gate?.holder) return false;
   if (limits.length !== shape.limits.length) return false;
   for (let i = 0; i < limits.length; i++) {
     const [one, other] = [limits[i]!, shape.limits[i]!];
@@ -148,6 +165,7 @@ function writeShape(
 ): void {
   told.push(MODES[mode], maxWaitUs, gate?.probeUs ?? 0, limits.length);
   for (const { plan, cost } of limits) told.push(indexOf(plans, plan), cost);
+  if (gate) told.push(gate.holder ?? '');
 }
 
 function parametersOf(plan: Plan): ScriptArgument[] {

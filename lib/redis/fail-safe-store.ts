@@ -144,7 +144,9 @@ export class FailSafeStore extends StoreAround {
     return this.#atGate(
       change.bucket,
       () => this.store.changeGate(change),
-      () => this.local.changeGate(change),
+      // Whoever books alone need not be told of.
+      () =>
+        change.kind === 'beat' ? this.local.lookAtGate(change.gate) : this.local.changeGate(change),
     );
   }
 
@@ -332,7 +334,7 @@ export class FailSafeStore extends StoreAround {
 
   async #decideLocally(inquiry: Inquiry, limits: readonly Limit[]): Promise<Decision> {
     const shares = limits.map((limit) => this.#shares.ofLimit(limit));
-    const decision = await this.local.decide({ ...inquiry, limits: shares });
+    const decision = await this.local.decide(withoutHolder({ ...inquiry, limits: shares }));
     // Told of the limits that were asked for: shares are nobody else's business.
     const told = decision.limits.map((one, i) => ({ ...one, limit: limits[i]! }));
     return { ...decision, limits: told, failure: 'local' };
@@ -341,6 +343,12 @@ export class FailSafeStore extends StoreAround {
   #policyOf(plan: Plan): FailurePolicy {
     return plan.onStoreFailure ?? this.options.onStoreFailure;
   }
+}
+
+/** Nobody counts on a process for what it books on its own. */
+function withoutHolder(inquiry: Inquiry): Inquiry {
+  const { gate } = inquiry;
+  return gate ? { ...inquiry, gate: { ...gate, holder: undefined } } : inquiry;
 }
 
 /** What spent that which comes back; undefined for leases, and for a credit by hand. */

@@ -4,7 +4,7 @@ import type { ScriptArgument } from './lua-script.js';
 import { MalformedReplyError } from './lua-script.js';
 import { rateOf } from './plan-parameters.js';
 
-const EVENTS = { block: 1, success: 2, replan: 3, free: 4 } as const;
+const EVENTS = { block: 1, success: 2, replan: 3, free: 4, beat: 5 } as const;
 const LOOK = 0;
 const NUMBERS = 6;
 
@@ -37,6 +37,10 @@ function detailsOf(change: GateChange | undefined): ScriptArgument[] {
       return ['', change.wastedUs, change.always ? 1 : 0, 0];
     case 'free':
       return ['', change.probeUntilUs ?? 0, 0, 0];
+    case 'beat': {
+      const { gate, dueUs = '', slots } = change;
+      return [gate.holder ?? '', dueUs, slots ? rateOf(slots.plan)[0] : 0, 0];
+    }
     default:
       return change;
   }

@@ -4,8 +4,15 @@
 export const DECIDE: string = `--[[
   Decides chains of limits, each all or nothing: every limit admits and is charged, or none is.
   Several chains may come in one call; each finds what those before it left. Everything of a chain is
-  read before anything of it is written, and a denied chain writes nothing. A key that several chains
+  read before anything of it is written, and a denied chain charges nothing. A key that several chains
   share, as the whole server's, is read once and its tokens are written once, when all are decided.
+
+  While an application is deployed a plan may have two definitions, of which each process knows one. All
+  buckets of a key count in the same tokens, whatever their capacities and rates, and so do windows of
+  the same length. A bucket and a window, or windows of two lengths, count apart: the one that was charged
+  last in the fields of its kind, the other one in \`x\`. Every charge is taken from both. A count that
+  begins has as much room as the other one, so that no definition ever has more room than a bucket of the
+  larger capacity and the larger rate would. A key lives as long as the slowest of its definitions needs.
 
   KEYS     one per limit, chain by chain: a hash for tokens, a sorted set for leases; before those of
            a chain that has one, the hash of its gate (see gate.lua)
@@ -17,14 +24,15 @@ export const DECIDE: string = `--[[
   then chains, those of one shape that follow each other told together: how many chains, the number of
   their shape, if it is a new one what it is, and where one of its plans is of kind 3, for each chain
   its lease id. A shape is: mode (0 take, 1 peek, 2 reserve), longest wait, how long a probe may take if
-  there is a gate or 0, how many limits, for each limit its plan and its cost
+  there is a gate or 0, how many limits, for each limit its plan and its cost, and if there is a gate the
+  process that books turns behind it (see gate.lua), or ''
 
   last     a number that comes back, by which the caller knows that the answer is its own
 
   Returns integers: that number, the time, then for each chain
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     of a gate: generation, cut, wait until it lets this chain pass, 1 if it is a probe or 2 if one is
-    out, blocks in a row,
+    out, blocks in a row, 1 if a process that booked turns may have died,
     and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
@@ -40,8 +48,12 @@ local SCHEMA = '1'
 local EPSILON = 1e-9
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
+-- The key of a bucket lives longer than it has to by this part.
+local SPARE = 0.25
 -- Leases of turns that are booked ahead may end this much later than those taken now.
 local LEASE_STEP = 600000000
+-- A process with turns is taken for dead when it was not heard of for so long.
+local HOLDER_LIFE = 2250000
 
 -- A time that was given is a test's, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -67,7 +79,9 @@ local now_text = text(now)
 local after_now = '(' .. now_text
 local now_packed = pack('<i8', now)
 
-local kind, quota, a, b, shadow = {}, {}, {}, {}, {}
+-- \`of\` tells counts apart: the length of windows, nothing for buckets. \`restores\` is the time in which a
+-- plan is restored.
+local kind, quota, a, b, shadow, of, restores, window_x = {}, {}, {}, {}, {}, {}, {}, {}
 local arg = 2
 local plan_count = tonumber(ARGV[arg])
 for p = 1, plan_count do
@@ -76,6 +90,11 @@ for p = 1, plan_count do
   a[p] = tonumber(ARGV[arg + 3])
   b[p] = tonumber(ARGV[arg + 4])
   shadow[p] = ARGV[arg + 5] == '1'
+  if kind[p] == BUCKET then
+    restores[p] = quota[p] * b[p] / a[p]
+  elseif kind[p] ~= LEASES then
+    of[p], restores[p], window_x[p] = a[p], a[p], pack('<bdd', 2, a[p], quota[p])
+  end
   arg = arg + 5
 end
 
@@ -83,7 +102,7 @@ end
 local found, wait, admits = {}, {}, {}
 
 -- What is held under each key, as the chains so far leave it; and what is to be written of that.
-local buckets, windows, lease_sets = {}, {}, {}
+local held = {}
 local charged_buckets, charged_windows = {}, {}
 local NOT_OURS = {}
 
@@ -106,24 +125,24 @@ local function bucket_wait(p, tokens, since, need)
   return due - now
 end
 
--- The window that holds \`at\`, of one that began at \`since\`.
-local function window_at(p, since, cur, prev, at)
+-- The window of a length that holds \`at\`, of one that began at \`since\`.
+local function window_at(length, since, cur, prev, at)
   local elapsed = at - since
-  if elapsed < a[p] then return since, cur, prev end
-  if elapsed < 2 * a[p] then return since + a[p], 0, cur end
+  if elapsed < length then return since, cur, prev end
+  if elapsed < 2 * length then return since + length, 0, cur end
   return at, 0, 0
 end
 
 -- What is still counted of the previous window.
-local function fading(p, since, prev, at)
+local function fading(length, since, prev, at)
   local elapsed = at - since
   if elapsed < 0 then elapsed = 0 end
-  return prev * (a[p] - elapsed) / a[p]
+  return prev * (length - elapsed) / length
 end
 
 local function window_admits(p, since, cur, prev, need, at)
-  since, cur, prev = window_at(p, since, cur, prev, at)
-  return fading(p, since, prev, at) <= quota[p] - need - cur + EPSILON
+  since, cur, prev = window_at(a[p], since, cur, prev, at)
+  return fading(a[p], since, prev, at) <= quota[p] - need - cur + EPSILON
 end
 
 local function window_wait(p, since, cur, prev, need)
@@ -142,28 +161,75 @@ end
 
 -- The finders read what is held under a key, once.
 
-local function find_bucket(key)
-  local held = pcall('HMGET', key, 't', 'ts', 'v', 'x')
-  if held.err or (held[3] and held[3] ~= SCHEMA) then return NOT_OURS end
-  local bucket = { key = key, since = now, expires = 0 }
-  -- Anything that is not a number as we write it is taken for nothing, and written anew.
-  if held[1] and held[2] and #held[1] == 8 and #held[2] == 8 then
-    local tokens = unpack('<d', held[1])
-    if tokens < 1e15 and tokens > -1e15 then bucket.tokens, bucket.since = tokens, unpack('<i8', held[2]) end
+-- Of a bucket \`x\` is when its key expires and how long it lives at least, in 0.1 the capacity, which is
+-- less; before another count, the tokens per microsecond. Of a window it is its kind, length and limit, in
+-- 0.1 nothing; then how long it lives at least, if that is longer, and before another count in any case.
+local function is_of_bucket(x) return #x == 16 or #x == 64 end
+local function is_of_window(x) return #x == 17 or #x == 25 or #x == 65 end
+
+local function unpack_other(x, at)
+  local lasts, length, one, two, three = unpack('<ddddd', x, at)
+  if length == 0 then
+    return { is_apart = true, lasts = lasts, tokens = one, since = two, rate = three }
   end
-  if held[4] and #held[4] == 16 then bucket.expires, bucket.quota = unpack('<i8d', held[4]) end
+  return { of = length, is_apart = true, lasts = lasts, since = one, cur = two, prev = three }
+end
+
+local function pack_other(other)
+  if not other.of then return pack('<ddddd', other.lasts, 0, other.tokens, other.since, other.rate) end
+  return pack('<ddddd', other.lasts, other.of, other.since, other.cur, other.prev)
+end
+
+local function as_bucket(key, fields, x)
+  local tokens, since, expires, span = fields[1], fields[2], 0, 0
+  -- Anything that is not a number as we write it is taken for nothing, and written anew.
+  if tokens and since and #tokens == 8 and #since == 8 then
+    tokens, since = unpack('<d', tokens), unpack('<i8', since)
+    if not (tokens < 1e15 and tokens > -1e15) then tokens, since = nil, now end
+  else
+    tokens, since = nil, now
+  end
+  if x and is_of_bucket(x) then expires, span = unpack('<i8d', x) end
+  local bucket = { key = key, tokens = tokens, since = since, expires = expires, span = span }
+  if x and #x == 64 then
+    bucket.rate, bucket.other, bucket.is_apart = unpack('<d', x, 17), unpack_other(x, 25), true
+  end
   return bucket
 end
 
-local function find_window(key)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
-  if held.err or (held[4] and held[4] ~= SCHEMA) then return NOT_OURS end
-  local since, cur, prev = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
-  local is_kept = held[4]
+local function as_window(key, fields, x, p)
+  local since, cur, prev = tonumber(fields[1] or ''), tonumber(fields[2] or ''), tonumber(fields[3] or '')
   if not (since and cur and prev and cur >= 0 and prev >= 0 and cur < 1e15 and prev < 1e15) then
-    since, cur, prev, is_kept = now, 0, 0, false
+    return { of = of[p], key = key, is_new = true, since = now, cur = 0, prev = 0 }
   end
-  return { key = key, since = since, cur = cur, prev = prev, is_kept = is_kept }
+  local window = { of = of[p], key = key, is_kept = x == window_x[p], since = since, cur = cur, prev = prev, x = x }
+  if x ~= window_x[p] and x and is_of_window(x) then
+    window.of = unpack('<d', x, 2)
+    if #x > 17 then window.span = unpack('<d', x, 18) end
+    if #x == 65 then window.other, window.is_apart = unpack_other(x, 26), true end
+  end
+  return window
+end
+
+local function find_bucket(key, p)
+  local fields = pcall('HMGET', key, 't', 'ts', 'v', 'x')
+  if fields.err or (fields[3] and fields[3] ~= SCHEMA) then return NOT_OURS end
+  local x = fields[4]
+  if x and is_of_window(x) then return as_window(key, call('HMGET', key, 'ws', 'c', 'p'), x, p) end
+  return as_bucket(key, fields, x)
+end
+
+local function find_window(key, p)
+  local fields = pcall('HMGET', key, 'ws', 'c', 'p', 'x')
+  if fields.err then return NOT_OURS end
+  local x = fields[4]
+  -- What the definition at hand has written is of this schema, and each field that is read takes time.
+  if x ~= window_x[p] then
+    local schema = call('HMGET', key, 'v')[1]
+    if schema and schema ~= SCHEMA then return NOT_OURS end
+  end
+  if x and is_of_bucket(x) then return as_bucket(key, call('HMGET', key, 't', 'ts'), x) end
+  return as_window(key, fields, x, p)
 end
 
 local function find_leases(key)
@@ -174,15 +240,81 @@ local function find_leases(key)
   return { live = live, ended = count - live, expires = 0 }
 end
 
+-- Until when a count matters to its own definition, and to the key.
+local function lasts_of(one)
+  if not one.of then return one.tokens and one.since + one.span or 0 end
+  if one.is_new then return 0 end
+  return one.since + one.of + math.max(one.of, one.span or 0)
+end
+
+-- What is left of a count, of a bucket also beyond its capacity.
+local function room_of(one)
+  if not one.of then
+    return now > one.since and one.tokens + (now - one.since) * one.rate or one.tokens
+  end
+  local since, cur, prev = window_at(one.of, one.since, one.cur, one.prev, now)
+  -- A window of 0.1 does not tell its limit.
+  local limit = one.x and #one.x > 16 and unpack('<d', one.x, 10) or math.huge
+  local room = limit - cur - fading(one.of, since, prev, now)
+  return room > 0 and room or 0
+end
+
+-- The count that plan p goes by where another definition was charged last. One that begins has the same
+-- room. What a window lacks of its limit fades as what was counted in the window before.
+local function own_count(p, last)
+  local own = last.other
+  if not own or own.of ~= of[p] then
+    -- How fast a bucket refills is kept only while there is another count.
+    if not last.of and not last.rate then last.rate = quota[p] / a[p] end
+    own = { of = of[p], is_apart = true, since = now }
+    local room = quota[p]
+    if lasts_of(last) > now or (last.tokens or 0) < 0 then
+      own.is_begun, room = true, math.min(room, room_of(last))
+    end
+    if kind[p] == BUCKET then own.tokens = room
+    else own.prev, own.cur = quota[p] - math.max(room, 0), ceil(math.max(-room, 0)) end
+  end
+  own.last = last
+  return own
+end
+
+-- Makes a count the one that is kept in the fields of its kind.
+local function take_over(p, own)
+  local last = own.last
+  own.key, own.expires, own.span = last.key, 0, restores[p]
+  own.x, own.last, own.is_begun, own.is_over = nil, nil, nil, nil
+  own.is_kept, own.charged_by, own.seen_by = nil, nil, nil
+  last.lasts, last.other, last.is_over = lasts_of(last), nil, true
+  if last.lasts > 0 then own.span = math.max(own.span, last.span or 0, last.of or 0) end
+  if last.lasts > now then own.other, last.is_apart = last, true end
+  held[own.key] = own
+end
+
+-- Takes the cost from the other count as well, unless it has been restored since its own definition was
+-- last charged: that one is not used any more.
+local function charge_other(p, one, need)
+  local other = one.other
+  if other.lasts <= now then
+    one.other, one.expires, one.is_kept, one.x = nil, 0, nil, nil
+    return
+  end
+  if other.of then
+    local cur
+    other.since, cur, other.prev = window_at(other.of, other.since, other.cur, other.prev, now)
+    other.cur, other.seen_by = cur + need, nil
+    return
+  end
+  local tokens = math.min(quota[p], room_of(other))
+  -- Never below nothing: a bucket that comes back later need not pay for all that a larger plan let through.
+  other.tokens, other.since = math.max(math.min(tokens, 0), tokens - need), now
+end
+
 -- The readers see what was found as plan p does, and return how long to wait for the cost.
 
 local function read_bucket(p, bucket, need)
-  local full = quota[p]
-  local tokens, since, held_quota = bucket.tokens or full, bucket.since, bucket.quota or full
+  local tokens, since = bucket.tokens or quota[p], bucket.since
   bucket.is_ahead = since - now > CLOCK_STEP
   if bucket.is_ahead then since = now end
-  -- A bucket that was full when its plan grew is full of what the plan holds now.
-  if held_quota < full and tokens + (now - since) * a[p] / b[p] >= held_quota then tokens = full end
   bucket.level = tokens_at(p, tokens, since, now)
   if bucket.level + EPSILON < need then return bucket_wait(p, tokens, since, need) end
   return 0
@@ -193,8 +325,8 @@ local function see_window(p, window)
   local since = window.since
   window.is_ahead = since - now > CLOCK_STEP
   if window.is_ahead then since = now end
-  local start, current, previous = window_at(p, since, window.cur, window.prev, now)
-  local rest = fading(p, start, previous, now)
+  local start, current, previous = window_at(a[p], since, window.cur, window.prev, now)
+  local rest = fading(a[p], start, previous, now)
   window.seen_by, window.start, window.current, window.previous = p, start, current, previous
   window.rest, window.rest_up = rest, ceil(rest - EPSILON)
 end
@@ -227,10 +359,27 @@ local function charge_bucket(p, bucket, need)
   if not bucket.is_charged then charged_buckets[#charged_buckets + 1] = bucket end
   bucket.is_charged, bucket.level, bucket.tokens, bucket.since = true, tokens, tokens, now
   local full_at = now + ceil((quota[p] - tokens) * b[p] / a[p])
+  local lasts = restores[p]
+  if bucket.span > lasts then lasts = bucket.span end
+  local needed = now + lasts
+  if tokens < 0 then needed = needed + math.min(ceil(-tokens * b[p] / a[p]), LONGEST) end
+  if bucket.other then
+    needed = math.max(needed, bucket.other.lasts)
+    bucket.rate, bucket.is_armed = a[p] / b[p], true
+  end
   -- Not armed anew while it will live long enough: that saves a command and two fields mostly.
-  if bucket.expires >= full_at and bucket.quota == quota[p] then return end
-  bucket.expires, bucket.quota = full_at + ceil(quota[p] * b[p] / a[p]), quota[p]
+  if bucket.expires >= needed and lasts == bucket.span then return end
+  needed = needed + lasts * SPARE
+  bucket.expires, bucket.span = needed - needed % 1, lasts
   bucket.is_armed = true
+end
+
+-- Writes anew what \`x\` says of a window. Returns when the key expires.
+local function see_definitions(p, window, expires)
+  local lasts, other = math.max(window.span or 0, a[p]), window.other
+  window.x, window.span, window.is_kept = window_x[p], lasts, nil
+  if other or lasts > a[p] then window.x = window.x .. pack('<d', lasts) end
+  return math.max(expires, now + lasts, other and other.lasts or 0)
 end
 
 local function charge_window(p, window, need)
@@ -238,10 +387,12 @@ local function charge_window(p, window, need)
   window.current, window.cur = current, current
   if window.charged_by == p then return end
   if not window.charged_by then charged_windows[#charged_windows + 1] = window end
-  local start = window.start
-  if window.since ~= start then window.is_kept = false end
+  local start, expires = window.start, window.start + 2 * a[p]
+  if window.since ~= start then window.is_kept = nil end
   window.charged_by, window.since, window.prev = p, start, window.previous
-  window.expires = start + 2 * a[p]
+  if window.is_new then window.is_new = false end
+  if window.x ~= window_x[p] or window.is_apart then expires = see_definitions(p, window, expires) end
+  window.expires = expires
 end
 
 -- Written at once: only the set knows who is in it already.
@@ -266,7 +417,9 @@ local function write_bucket(bucket)
     call('HSET', key, 't', tokens, 'ts', now_packed)
     return
   end
-  call('HSET', key, 't', tokens, 'ts', now_packed, 'v', SCHEMA, 'x', pack('<i8d', bucket.expires, bucket.quota))
+  local x = pack('<i8d', bucket.expires, bucket.span)
+  if bucket.other then x = x .. pack('<d', bucket.rate) .. pack_other(bucket.other) end
+  call('HSET', key, 't', tokens, 'ts', now_packed, 'v', SCHEMA, 'x', x)
   call('PEXPIRE', key, text(ceil((bucket.expires - now) / 1000) + keep_ms))
 end
 
@@ -275,7 +428,9 @@ local function write_window(window)
   if window.is_kept then
     call('HSET', key, 'c', current)
   else
-    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA)
+    local x = window.x
+    if window.other then x = x .. pack_other(window.other) end
+    call('HSET', key, 'ws', text(window.since), 'c', current, 'p', text(window.prev), 'v', SCHEMA, 'x', x)
   end
   call('PEXPIRE', key, text(ceil((window.expires - now) / 1000) + keep_ms))
 end
@@ -305,15 +460,14 @@ local function answer_leases(p, leases)
 end
 
 -- What is done for a plan, by its kind.
-local HELD = { buckets, windows, lease_sets }
 local FIND = { find_bucket, find_window, find_leases }
 local READ = { read_bucket, read_window, read_leases }
 local CHARGE = { charge_bucket, charge_window, charge_leases }
 local ANSWER = { answer_bucket, answer_window, answer_leases }
-local held, find, read, charge, answer = {}, {}, {}, {}, {}
+local find, read, charge, answer = {}, {}, {}, {}
 for p = 1, plan_count do
   local k = kind[p]
-  held[p], find[p], read[p], charge[p], answer[p] = HELD[k], FIND[k], READ[k], CHARGE[k], ANSWER[k]
+  find[p], read[p], charge[p], answer[p] = FIND[k], READ[k], CHARGE[k], ANSWER[k]
 end
 
 -- What a shape asks, and where its arguments end.
@@ -325,14 +479,26 @@ local function read_shape(at)
     plan[i], cost[i] = p, tonumber(ARGV[at + 3 + 2 * i])
     if kind[p] == LEASES then lends = true end
   end
+  local after = at + 4 + 2 * limit_count
+  local holder
+  if tonumber(ARGV[at + 2]) > 0 then
+    holder, after = ARGV[after], after + 1
+  end
   local shape = {
     mode = tonumber(ARGV[at]), longest = tonumber(ARGV[at + 1]), probe_length = tonumber(ARGV[at + 2]),
-    limit_count = limit_count, plan = plan, cost = cost, lends = lends,
+    limit_count = limit_count, plan = plan, cost = cost, lends = lends, holder = holder ~= '' and holder,
   }
-  return shape, at + 4 + 2 * limit_count
+  return shape, after
 end
 
--- The one thing a denial writes, at once: without it the limit would stand still until the clock is
+-- A count that begins with a denial is kept, too, so that its room grows from now on.
+local function begin(p, own)
+  take_over(p, own)
+  if own.other then charge_other(p, own, 0) end
+  charge[p](p, own, 0)
+end
+
+-- The one other thing that a denial writes, at once: without it the limit would stand still until the clock is
 -- where it was before it went back.
 local function rebase(p, one, key)
   one.since, one.is_ahead = now, false
@@ -340,22 +506,50 @@ local function rebase(p, one, key)
   else call('HSET', key, 'ws', now_text) end
 end
 
+-- The turns that are booked in this call: for each gate the processes, and when their last is due.
+local booked = {}
+
+local function note_turn(key, holder, due)
+  local holders = booked[key]
+  if not holders then
+    holders = {}
+    booked[key] = holders
+  end
+  if due > (holders[holder] or 0) then holders[holder] = due end
+end
+
+-- Kept as gate.lua does.
+local function write_holder(key, holder, due)
+  local field = 'm:' .. holder
+  local known = call('HMGET', key, field, 'mx', 'x', 'e')
+  local latest = known[1] and tonumber(string.match(known[1], '^%d+')) or 0
+  if latest > due then due = latest end
+  call('HSET', key, field, text(due) .. ' ' .. now_text)
+  if not known[2] then call('HSET', key, 'mx', text(now + HOLDER_LIFE)) end
+  local expires = tonumber(known[3] or '') or 0
+  if expires < due then expires = due end
+  if expires <= (tonumber(known[4] or '') or 0) then return end
+  call('HSET', key, 'e', text(expires))
+  call('PEXPIRE', key, text(ceil((expires - now) / 1000) + keep_ms))
+end
+
 local out, size = { tonumber(ARGV[#ARGV]), now }, 2
 
 -- Appends what a gate says. Returns whether it could be read, whether it is shut, and whether the
 -- chain that passes is a probe.
 local function read_gate(key)
-  local held = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x')
-  local readable = not held.err
-  if now >= (tonumber(held[6] or '') or 0) then held = {} end
-  local till, probe_till = tonumber(held[4] or '') or 0, tonumber(held[5] or '') or 0
+  local gate = pcall('HMGET', key, 'g', 'c', 'b', 'u', 'pu', 'x', 'mx')
+  local readable = not gate.err
+  out[size + 6] = now >= (tonumber(gate[7] or '') or now + 1) and 1 or 0
+  if now >= (tonumber(gate[6] or '') or 0) then gate = {} end
+  local till, probe_till = tonumber(gate[4] or '') or 0, tonumber(gate[5] or '') or 0
   local shut_for = 0
   if till > now then shut_for = till - now elseif till > 0 and probe_till > now then shut_for = probe_till - now end
   local is_probe = till > 0 and shut_for == 0
-  out[size + 1], out[size + 2] = tonumber(held[1] or '') or 0, tonumber(held[2] or '') or 0
+  out[size + 1], out[size + 2] = tonumber(gate[1] or '') or 0, tonumber(gate[2] or '') or 0
   out[size + 3], out[size + 4] = shut_for, is_probe and 1 or (shut_for > 0 and till <= now) and 2 or 0
-  out[size + 5] = tonumber(held[3] or '') or 0
-  size = size + 5
+  out[size + 5] = tonumber(gate[3] or '') or 0
+  size = size + 6
   return readable, shut_for > 0, is_probe
 end
 
@@ -373,11 +567,12 @@ local function decide(first, shape, lease_id)
   end
   for i = 1, limit_count do
     local p, key = plan[i], KEYS[first + i]
-    local one = held[p][key]
+    local one = held[key]
     if not one then
-      one = find[p](key)
-      held[p][key] = one
+      one = find[p](key, p)
+      held[key] = one
     end
+    if one.of ~= of[p] and one ~= NOT_OURS then one = own_count(p, one) end
     found[i] = one
     local w = UNREADABLE
     if one == NOT_OURS then readable = false else w = read[p](p, one, cost[i], key, lease_id) end
@@ -393,16 +588,27 @@ local function decide(first, shape, lease_id)
   if shut then allowed = 0 end
   if not readable then allowed = 2 end
   out[status_at] = allowed
-  if is_probe and allowed == 1 and mode ~= PEEK then
-    call('HSET', KEYS[first], 'pu', now + act_after + probe_length)
+  if probe_length > 0 and allowed == 1 and mode ~= PEEK then
+    local needed_till = now + act_after
+    if is_probe then
+      needed_till = needed_till + probe_length
+      call('HSET', KEYS[first], 'pu', needed_till, 'pm', shape.holder or '')
+    end
+    if shape.holder and needed_till > now then note_turn(KEYS[first], shape.holder, needed_till) end
   end
   for i = 1, limit_count do
     local p, one, left, reset = plan[i], found[i], 0, 0
     if one ~= NOT_OURS then
       if mode ~= PEEK then
         local key = KEYS[first + i]
-        if allowed == 1 and admits[i] then charge[p](p, one, cost[i], key, lease_id, now + act_after)
-        elseif one.is_ahead then rebase(p, one, key) end
+        if allowed == 1 and admits[i] then
+          if one.is_apart then
+            if one.last then take_over(p, one) end
+            if one.other then charge_other(p, one, cost[i]) end
+          end
+          charge[p](p, one, cost[i], key, lease_id, now + act_after)
+        elseif one.is_begun then begin(p, one)
+        elseif one.is_ahead and not one.last then rebase(p, one, key) end
       end
       left, reset = answer[p](p, one)
     end
@@ -428,8 +634,15 @@ while arg <= arg_count do
     first = first + key_count
   end
 end
-for _, bucket in ipairs(charged_buckets) do write_bucket(bucket) end
-for _, window in ipairs(charged_windows) do write_window(window) end
+for _, bucket in ipairs(charged_buckets) do
+  if not bucket.is_over then write_bucket(bucket) end
+end
+for _, window in ipairs(charged_windows) do
+  if not window.is_over then write_window(window) end
+end
+for key, holders in pairs(booked) do
+  for holder, due in pairs(holders) do write_holder(key, holder, due) end
+end
 return out
 `;
 
@@ -453,13 +666,16 @@ export const DECIDE_BUCKETS: string = `--[[
     1 allowed, 0 denied, 2 undecided because a key holds something that is not ours,
     and for each limit: wait in microseconds (-1 never, -2 not ours), what remains, microseconds until all is back
 
+  A key that a window has counted in as well is left to decide.lua: the answer ends before the chain
+  that meets one, with LEFT in its place, and nothing was spent for that chain or those behind it.
+
   x % 1 - x is -floor(x): it rounds -x up, and is several times cheaper than calling math.ceil.
 ]]
 local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
 local KEYS, ARGV, tonumber = KEYS, ARGV, tonumber
 
 local PEEK, RESERVE = '1', '2'
-local NEVER, UNREADABLE = -1, -2
+local NEVER, UNREADABLE, LEFT = -1, -2, -1
 -- Twenty years, more than can be booked: beyond, microseconds are no longer exact, and counting up to them would never end.
 local LONGEST = 630720000000000
 local SCHEMA = '1'
@@ -467,6 +683,8 @@ local SCHEMA = '1'
 local EPSILON = 1e-9
 -- A clock that went back further than this is believed, and counting goes on from its time.
 local CLOCK_STEP = 100000
+-- A key lives longer than it has to by this part.
+local SPARE = 0.25
 
 -- A time that was given is a test's, and its keys must outlive it.
 local now, keep_ms = tonumber(ARGV[1]), 600000
@@ -479,7 +697,7 @@ local now_packed = pack('<i8', now)
 
 -- What the shape at hand asks and what was read of its chain, by the position of the limit.
 local quota, refill, period, shadow, cost = {}, {}, {}, {}, {}
-local level, expiry, wait, books, stepped = {}, {}, {}, {}, {}
+local level, expiry, span, wait, books, stepped = {}, {}, {}, {}, {}, {}
 
 -- Where each shape is told, by its number.
 local shape_at = {}
@@ -504,7 +722,7 @@ while arg <= arg_count do
 
     for i = 1, limit_count do
       local full, a, b, need = quota[i], refill[i], period[i], cost[i]
-      local tokens, since, expires, held_quota = full, now, 0, full
+      local tokens, since, expires, lasts = full, now, 0, 0
       local unreadable = false
       local held = pcall('HMGET', KEYS[first + i], 't', 'ts', 'v', 'x')
       if held.err or (held[3] and held[3] ~= SCHEMA) then
@@ -516,19 +734,21 @@ while arg <= arg_count do
           tokens, since = unpack('<d', t), unpack('<i8', ts)
           if not (tokens < 1e15 and tokens > -1e15) then tokens, since = full, now end
         end
-        if x and #x == 16 then expires, held_quota = unpack('<i8d', x) end
+        if x then
+          if #x ~= 16 then
+            out[size + 1] = LEFT
+            return out
+          end
+          expires, lasts = unpack('<i8d', x)
+        end
       end
       stepped[i] = since - now > CLOCK_STEP
       if stepped[i] then since = now end
-      if held_quota ~= full then
-        expires = 0
-        -- A bucket that was full when its plan grew is full of what the plan holds now.
-        if held_quota < full and tokens + (now - since) * a / b >= held_quota then tokens = full end
-      end
       local tokens_now = tokens
       if now > since then tokens_now = tokens + (now - since) * a / b end
       if tokens_now > full then tokens_now = full end
-      level[i], expiry[i], wait[i], books[i] = tokens_now, expires, unreadable and UNREADABLE or 0, true
+      level[i], expiry[i], span[i] = tokens_now, expires, lasts
+      wait[i], books[i] = unreadable and UNREADABLE or 0, true
 
       if tokens_now + EPSILON < need then
         local waits = NEVER
@@ -564,16 +784,23 @@ while arg <= arg_count do
       if mode ~= PEEK then
         if allowed == 1 and books[i] then
           tokens = tokens - cost[i]
-          local missing = (tokens - full) * b / a
-          local full_at = now + (missing % 1 - missing)
+          -- A key lives as long as the slowest definition of its plan needs to fill a bucket.
+          local lasts = full * b / a
+          if span[i] > lasts then lasts = span[i] end
+          local needed = now + lasts
+          if tokens < 0 then
+            local booked = tokens * b / a
+            booked = booked % 1 - booked
+            needed = needed + (booked < LONGEST and booked or LONGEST)
+          end
           -- Not armed anew while it will live long enough: saves a command and two fields.
-          if expiry[i] >= full_at then
+          if expiry[i] >= needed and lasts == span[i] then
             call('HSET', KEYS[first + i], 't', pack('<d', tokens), 'ts', now_packed)
           else
-            local spare = -full * b / a
-            local expires = full_at + (spare % 1 - spare)
+            local expires = needed + lasts * SPARE
+            expires = expires - expires % 1
             call('HSET', KEYS[first + i], 't', pack('<d', tokens), 'ts', now_packed, 'v', SCHEMA,
-              'x', pack('<i8d', expires, full))
+              'x', pack('<i8d', expires, lasts))
             call('PEXPIRE', KEYS[first + i], math.ceil((expires - now) / 1000) + keep_ms)
           end
         elseif stepped[i] then
@@ -621,6 +848,8 @@ local REFUND_BUCKET, REFUND_WINDOW, RELEASE = 1, 2, 3
 local SCHEMA = '1'
 -- Tokens that a bucket may seem to owe although nobody waits.
 local ROUNDING = 1e-6
+-- Whatever is owed by somebody is more than this.
+local LESS_THAN_A_TOKEN = 0.5
 -- A refund counts in the same sum as those before it for this part of a refill.
 local PARTS_OF_REFILL = 8
 
@@ -637,7 +866,7 @@ local function read_log(text)
   return unpack('<i8i8di8d', text)
 end
 
--- At least the tokens that came back at that time or later.
+-- What came back at that time or later, at least.
 local function returned_since(at, log)
   local last, since, sum, older_since, older_sum = read_log(log)
   if at > last then return 0 end
@@ -664,32 +893,36 @@ local function logged(log, tokens, held, refill)
   return pack('<i8i8di8d', now, since, sum + tokens, older_since, older_sum + tokens)
 end
 
+-- \`x\` says which count is kept in the fields of its kind (see decide.lua). The other one gets nothing
+-- back: it has less room than it might have, never more.
+local function is_of_window(x) return x and (#x == 17 or #x == 25 or #x == 65) end
+local function is_of_bucket(x) return x and (#x == 16 or #x == 64) end
+
 local function refund_bucket(key, quota, a, b, tokens, at, whole, due)
-  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r')
-  if held.err or held[3] ~= SCHEMA then return 0 end
+  local held = pcall('HMGET', key, 't', 'ts', 'v', 'r', 'x')
+  if held.err or held[3] ~= SCHEMA or is_of_window(held[5]) then return 0 end
   if not held[1] or not held[2] or #held[1] ~= 8 or #held[2] ~= 8 then return 0 end
   local level, since, log = unpack('<d', held[1]), unpack('<i8', held[2]), held[4]
   if now > since then level = level + (now - since) * a / b end
   level = min(level, quota)
   -- Whoever queued behind owed a token or more at that time; rounding, much less.
-  if due and -level > ROUNDING and -level + (now - due) * a / b > 0.5 then return 0 end
-  -- Before a turn is due the bucket has owed tokens all the time, so nothing has been refilled in vain.
-  -- Nobody was admitted after the last in the queue, so no other refund has to know of this one.
-  if due and now < due and returned_since(at or now, log) == 0 then
-    call('HSET', key, 't', pack('<d', min(quota, level + tokens)), 'ts', pack('<i8', max(now, since)))
-    return 1
-  end
+  if due and -level > ROUNDING and -level + (now - due) * a / b > LESS_THAN_A_TOKEN then return 0 end
+  -- Whether all that was spent since a turn was booked has been given back as well.
+  local is_last = due and returned_since(at or 0, log) == 0
+    and math.abs(quota - level - (whole - now) * a / b) <= LESS_THAN_A_TOKEN
   local left = min(quota - level, left_of(tokens, at, whole, a, b, log))
   if left <= 0 then return 0 end
+  -- Without the last one all is as if it had never been booked: nothing is taken off the others.
+  if not is_last then log = logged(log, left, now - (at or now), quota * b / a) end
   -- A bucket that is full is kept as well: what is in its log must not come back again.
-  call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)),
-    'r', logged(log, left, now - (at or now), quota * b / a))
+  call('HSET', key, 't', pack('<d', level + left), 'ts', pack('<i8', max(now, since)), 'r', log or '')
   return 1
 end
 
 local function refund_window(key, a, tokens, at)
-  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v')
-  if held.err or held[4] ~= SCHEMA then return 0 end
+  local held = pcall('HMGET', key, 'ws', 'c', 'p', 'v', 'x')
+  if held.err or held[4] ~= SCHEMA or is_of_bucket(held[5]) then return 0 end
+  if is_of_window(held[5]) and select(2, unpack('<bd', held[5])) ~= a then return 0 end
   local start, current, previous = tonumber(held[1] or ''), tonumber(held[2] or ''), tonumber(held[3] or '')
   if not (start and current and previous) or now - start >= 2 * a then return 0 end
   if now - start >= a then start, current, previous = start + a, 0, current end
@@ -793,15 +1026,22 @@ export const GATE: string = `--[[
   Changes a gate: counts blocks and successes, shuts it for a cooldown, opens it again, and plans the
   turns of the bucket behind it anew. All of it in one step, told to everybody who listens.
 
+  The hash also holds the processes that have booked turns: \`m:<process>\` is when the last of its turns is due
+  and when it was heard of; \`mx\` is the first time at which one of them may be taken for dead; \`pm\` is the
+  process that makes the probe; \`e\` is when the hash expires.
+
   KEYS[1]  the gate: a hash
   KEYS[2]  the bucket behind it, or the gate again where the bucket cannot be reached: its turns stay
+  KEYS[3]  beat: the slots that turns hold, if there are any
   ARGV[1]  the time in microseconds, or '' to take the server's
-  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 there is room
+  ARGV[2]  what happened: 0 nothing, only look; 1 block; 2 success; 3 new plan; 4 there is room; 5 beat
   ARGV[3]  how long the gate remembers, in microseconds
-  ARGV[4]  the plan of turns that the request was sent under, or ''
+  ARGV[4]  the plan of turns that the request was sent under, or ''    beat: the process, or ''
   ARGV[5]  block: how many in a row open a cooldown    new plan: microseconds that are wasted
            room: until when the others would have waited for a probe that is not made, or 0 for a slot
+           beat: when its last turn is due, 0 if it has none left, '' to look after the others only
   ARGV[6]  block: length of the cooldown               new plan: 1 to make one in any case
+           beat: how long a slot is lent
   ARGV[7]  block: what the other side asked for, or 0
   ARGV[8]  quota of the bucket
   ARGV[9]  tokens that come back ...
@@ -814,14 +1054,23 @@ export const GATE: string = `--[[
   Returns integers: that number, generation, cut, blocks, rest of the cooldown, 1 while probes are tried, 1 if the
   gate or the plan of turns changed
 ]]
-local call, pack, unpack, ceil, max, min = redis.call, struct.pack, struct.unpack, math.ceil, math.max, math.min
+local call, pcall, pack, unpack = redis.call, redis.pcall, struct.pack, struct.unpack
+local ceil, max, min = math.ceil, math.max, math.min
 
-local BLOCK, SUCCESS, PLAN, FREE = 1, 2, 3, 4
+local BLOCK, SUCCESS, PLAN, FREE, BEAT = 1, 2, 3, 4, 5
 local SCHEMA = '1'
 -- Turns due so soon stay as they are: the news may come too late for them.
 local GRACE = 50000
+-- Twenty years, more than can be booked.
+local LONGEST = 630720000000000
 -- Waste that is worth a new plan: this long at least, and this part of the queue.
 local WASTE, WASTE_SHARE = 100000, 0.1
+-- A process with turns is taken for dead when it was not heard of for so long.
+local HOLDER_LIFE = 2250000
+-- Turns due so soon stay as they are then: nobody acts on a plan that it heard of longer ago.
+local HOLDER_GRACE = 1500000
+-- A clock that went back further than this is believed.
+local CLOCK_STEP = 100000
 
 local now, keep_ms = tonumber(ARGV[1]), 600000
 if not now then
@@ -834,17 +1083,28 @@ local gate_key, bucket_key = KEYS[1], KEYS[2]
 local event, memory, sent_under = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local quota, a, b = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 
-local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x')
+local held = call('HMGET', gate_key, 'g', 'c', 'b', 'u', 'o', 'pu', 'w', 'x', 'mx', 'pm', 'e')
+local sweep_at, prober, ends_at = tonumber(held[9] or ''), held[10], tonumber(held[11] or '') or 0
+local gate_till = tonumber(held[8] or '') or 0
 for i = 1, 8 do held[i] = tonumber(held[i] or '') or 0 end
 if now >= held[8] then held = { 0, 0, 0, 0, 0, 0, 0 } end
 local generation, cut, blocks, till, opened, probe_till, wasted =
   held[1], held[2], held[3], held[4], held[5], held[6], held[7]
 
+-- Never sooner than it was to: turns may be due later than the gate remembers.
+local function live_until(expires)
+  if expires < gate_till then expires = gate_till end
+  if expires <= ends_at then return end
+  ends_at = expires
+  call('HSET', gate_key, 'e', expires)
+  call('PEXPIRE', gate_key, ceil((expires - now) / 1000) + keep_ms)
+end
+
 local function keep()
   local expires = max(now, till) + memory
   call('HSET', gate_key, 'g', generation, 'c', cut, 'b', blocks, 'u', till, 'o', opened,
     'pu', probe_till, 'w', wasted, 'x', expires)
-  call('PEXPIRE', gate_key, ceil((expires - now) / 1000) + keep_ms)
+  live_until(expires)
 end
 
 -- Numbered by time, so that a gate that was forgotten never counts the same twice.
@@ -862,12 +1122,59 @@ local function bucket_level()
   return min(tokens, quota)
 end
 
+-- Its key lives as long as the slowest definition of the plan needs (see decide.lua).
 local function set_bucket(tokens)
   if bucket_key == gate_key then return end
-  local expires = now + ceil((quota - tokens) * b / a) + ceil(quota * b / a)
+  local lasts, x = quota * b / a, call('HMGET', bucket_key, 'x')[1]
+  if x and #x == 16 then lasts = max(lasts, select(2, unpack('<i8d', x))) end
+  local expires = ceil(now + 1.25 * lasts + min(max(-tokens, 0) * b / a, LONGEST))
   call('HSET', bucket_key, 't', pack('<d', tokens), 'ts', pack('<i8', now), 'v', SCHEMA,
-    'x', pack('<i8d', expires, quota))
+    'x', pack('<i8d', expires, lasts))
   call('PEXPIRE', bucket_key, ceil((expires - now) / 1000) + keep_ms)
+end
+
+-- The process is alive, and has turns up to then.
+local function note_holder(holder, due)
+  local known = call('HMGET', gate_key, 'm:' .. holder)[1]
+  local latest = max(due, known and tonumber(string.match(known, '^%d+')) or 0)
+  call('HSET', gate_key, 'm:' .. holder, string.format('%.0f %.0f', latest, now))
+  if not sweep_at or sweep_at > now + HOLDER_LIFE then
+    sweep_at = now + HOLDER_LIFE
+    call('HSET', gate_key, 'mx', sweep_at)
+  end
+  live_until(latest)
+end
+
+-- Who may not run HGETALL and HDEL still shares what is stored; the turns of the dead are waited for then.
+-- Forgets processes whose turns are over or who have died. Returns the dead whose turns were to come.
+local function sweep()
+  local fields, dead, next_at = pcall('HGETALL', gate_key), {}, math.huge
+  if fields.err then return dead end
+  for i = 1, #fields, 2 do
+    local field = fields[i]
+    if string.sub(field, 1, 2) == 'm:' then
+      local due, seen = string.match(fields[i + 1], '^(%d+) (%d+)$')
+      due, seen = tonumber(due) or 0, tonumber(seen) or 0
+      if seen > now + CLOCK_STEP then
+        seen = now
+        call('HSET', gate_key, field, string.format('%.0f %.0f', due, seen))
+      end
+      local ends = seen + HOLDER_LIFE
+      if due > now and ends > now then next_at = min(next_at, ends) else pcall('HDEL', gate_key, field) end
+      if due > now and ends <= now then dead[string.sub(field, 3)] = true end
+    end
+  end
+  if next_at < math.huge then call('HSET', gate_key, 'mx', next_at) else pcall('HDEL', gate_key, 'mx') end
+  return dead
+end
+
+-- Frees the slots that the dead held for turns to come; those of calls under way end with their lease.
+local function free_slots(slots_key, dead, lease)
+  local ahead = pcall('ZRANGEBYSCORE', slots_key, '(' .. string.format('%.0f', now + lease), '+inf')
+  if ahead.err then return end
+  for _, id in ipairs(ahead) do
+    if dead[string.match(id, '^([^:]+):')] then call('ZREM', slots_key, id) end
+  end
 end
 
 local stale = sent_under and sent_under < opened
@@ -923,6 +1230,28 @@ elseif event == FREE then
   -- Only the probe that is being waited for can be given up: another one may have followed it.
   local given_up = tonumber(ARGV[5])
   if given_up > 0 and given_up == probe_till then call('HSET', gate_key, 'pu', 0) end
+
+elseif event == BEAT then
+  local holder, due = ARGV[4], tonumber(ARGV[5])
+  if due == 0 then pcall('HDEL', gate_key, 'm:' .. holder)
+  elseif due then note_holder(holder, due) end
+  -- Where the bucket cannot be reached, nobody could be given the turns of the dead.
+  if sweep_at and now >= sweep_at and bucket_key ~= gate_key then
+    local dead = sweep()
+    if next(dead) then
+      if KEYS[3] then free_slots(KEYS[3], dead, tonumber(ARGV[6])) end
+      if prober and dead[prober] and probe_till > now then
+        probe_till, changed = 0, true
+        call('HSET', gate_key, 'pu', 0)
+      end
+      if -bucket_level() * b / a > HOLDER_GRACE then
+        changed = true
+        plan_until(now + HOLDER_GRACE)
+        set_bucket(-HOLDER_GRACE * a / b)
+        keep()
+      end
+    end
+  end
 end
 
 local state = { generation, cut, blocks, max(0, till - now), (till > 0 and now >= till) and 1 or 0,

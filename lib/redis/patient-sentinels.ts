@@ -1,5 +1,6 @@
 import type { Redis, RedisOptions, SentinelAddress, SentinelConnectionOptions } from 'ioredis';
 import { SentinelConnector } from 'ioredis';
+import { GuardedConnector, guardSocket } from './guarded-connector.js';
 import { watchHandshake } from './handshake-watch.js';
 import { afterSilence } from './silence.js';
 
@@ -23,7 +24,7 @@ export class PatientSentinels extends SentinelConnector {
     const clients = this as unknown as SentinelClients;
     const connect = clients.connectToSentinel.bind(this);
     clients.connectToSentinel = (endpoint, more) => {
-      const client = connect(endpoint, more);
+      const client = connect(endpoint, { ...more, Connector: GuardedConnector });
       // One that is asked once ends after its answer; one that listens is silent by nature.
       watchHandshake(client, more?.lazyConnect ? 'ready' : 'end');
       return client;
@@ -32,6 +33,7 @@ export class PatientSentinels extends SentinelConnector {
 
   override async connect(...args: Parameters<SentinelConnector['connect']>): Promise<Stream> {
     const stream = await super.connect(...args);
+    guardSocket(stream);
     const cancel = afterSilence(CONNECT_MS, () => {
       stream.destroy(Object.assign(new Error('connect ETIMEDOUT'), { code: 'ETIMEDOUT' }));
     });

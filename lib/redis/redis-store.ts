@@ -5,8 +5,8 @@ import { LimitStore } from '../core/limit-store.js';
 import type { Group } from './coalescer.js';
 import { Coalescer } from './coalescer.js';
 import type { Deadline } from './deadline.js';
-import type { Question } from './decide-message.js';
-import { decode, encode } from './decide-message.js';
+import type { DecideMessage, Question } from './decide-message.js';
+import { countAnswered, decode, encode, isCutShort } from './decide-message.js';
 import { decodeGateNews, decodeGateState, encodeGateChange } from './gate-message.js';
 import type { Undoing } from './give-back-message.js';
 import { encodeUndoing } from './give-back-message.js';
@@ -165,7 +165,9 @@ export class RedisStore extends LimitStore {
     const bucketKey = bucket ? this.#keys.nameOf(bucket) : gateKey;
     const args = encodeGateChange(change, bucket, this.#keys.gateChannel, gate.key);
     const run = (...keys: string[]) => this.#gate.run(this.servers, keys, [this.#time(), ...args]);
-    const answer = run(gateKey, bucketKey).catch((error: unknown) => {
+    const slots = change?.kind === 'beat' ? change.slots : undefined;
+    const slotKeys = slots ? [this.#keys.nameOf(slots)] : [];
+    const answer = run(gateKey, bucketKey, ...slotKeys).catch((error: unknown) => {
       if (!isOfMovingSlot(error)) throw error;
       // The two are on different servers for now: that a cooldown is kept matters more than turns.
       return run(gateKey, gateKey);
@@ -174,11 +176,31 @@ export class RedisStore extends LimitStore {
   }
 
   async #decideTogether(questions: readonly Question[]): Promise<(Decision | Error)[]> {
-    const { keys, args, onlyBuckets } = encode(questions, this.#time());
-    const script = onlyBuckets ? this.#decideBuckets : this.#decide;
-    const answer = script.run(this.servers, keys, args);
+    const message = encode(questions, this.#time());
+    if (!message.onlyBuckets) return decode(questions, await this.#answer(questions, message));
+    const reply = await this.#answer(questions, message, this.#decideBuckets);
+    if (!isCutShort(reply)) return decode(questions, reply);
+    const answered = countAnswered(questions, reply.length - 1);
+    const decided = decode(questions.slice(0, answered), reply.slice(0, -1));
+    return [...decided, ...(await this.#decideLeft(questions.slice(answered)))];
+  }
+
+  /** Those before them have been decided, and charged, whatever becomes of these. */
+  async #decideLeft(questions: readonly Question[]): Promise<(Decision | Error)[]> {
+    try {
+      return decode(questions, await this.#answer(questions, encode(questions, this.#time())));
+    } catch (error) {
+      return questions.map(() => error as Error);
+    }
+  }
+
+  #answer(
+    questions: readonly Question[],
+    { keys, args }: DecideMessage,
+    script = this.#decide,
+  ): Promise<unknown[]> {
     const deadline = questions.every(isPatient) ? this.#patience : this.#deadline;
-    return decode(questions, await this.#within('decide', answer, deadline));
+    return this.#within('decide', script.run(this.servers, keys, args), deadline);
   }
 
   async #undo(returned: Undoing): Promise<boolean> {

@@ -11,6 +11,9 @@ export const COMMANDS = [
 /** What outbound limits and gateways need beside them, to tell each other what changed. */
 export const NEWS_COMMANDS = ['publish', 'subscribe'];
 
+/** What outbound limits need beside them, to give up the turns of processes that have died. */
+export const TURN_COMMANDS = ['hgetall', 'hdel'];
+
 /** Looks for settings of the servers under which limits would fail or be forgotten. */
 export async function checkServers(
   servers: RedisServers,

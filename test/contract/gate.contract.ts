@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
 import type { GateState } from '../../lib/core/gate.js';
-import type { Decision, Inquiry, LimitStore } from '../../lib/core/limit-store.js';
+import { HOLDER_GRACE_US, HOLDER_LIFE_US } from '../../lib/core/gate.js';
+import type { Decision, Inquiry, Limit, LimitStore } from '../../lib/core/limit-store.js';
 import { until } from '../support/redis-servers.js';
 
 /** A store to be tested, and its time. */
@@ -273,11 +274,153 @@ export function gateContract(name: string, create: () => GateStage): void {
       expect(next.gate).toMatchObject({ generation: state.generation, cutUs: state.cutUs });
     });
 
+    it('gives back a cancelled turn, but none that a new plan has made void', async () => {
+      const book = () => ask({ maxWaitUs: MINUTE });
+      const cancel = (decision: Decision) =>
+        store.giveBack({ kind: 'cancel', decision, leaseId: 'me' });
+      const turns = [];
+      for (let i = 0; i < 25; i++) turns.push(await book());
+      expect(turns.at(-1)!.waitUs).toBe(2 * SECOND);
+      expect(await cancel(turns.pop()!)).toBe(true);
+      expect((await book()).waitUs).toBe(2 * SECOND);
+      await replan(0, true);
+      expect(await cancel(turns.pop()!)).toBe(false);
+      const next = await book();
+      expect(next.waitUs).toBeLessThan(SECOND);
+      expect(await cancel(next)).toBe(true);
+      expect((await book()).waitUs).toBe(next.waitUs);
+    });
+
     it('plans anew whenever it is told to', async () => {
       const before = await replan(0, true);
       const after = await replan(0, true);
       expect(before.changed).toBe(true);
       expect(after.generation).toBeGreaterThan(before.generation);
+    });
+
+    /** A gate as one of several processes has it. */
+    function gateOf(holder: string) {
+      return { ...base().gate, holder };
+    }
+
+    async function book(holder: string, turns: number): Promise<Decision[]> {
+      const booked: Decision[] = [];
+      for (let i = 0; i < turns; i++) {
+        booked.push(await ask({ gate: gateOf(holder), maxWaitUs: MINUTE }));
+      }
+      return booked;
+    }
+
+    /** Alive, with turns that never end unless it says so. */
+    async function beat(
+      holder: string,
+      dueUs: number | undefined = Number.MAX_SAFE_INTEGER,
+      slots?: Limit,
+    ): Promise<GateState> {
+      return store.changeGate({ ...base(), gate: gateOf(holder), kind: 'beat', dueUs, slots });
+    }
+
+    /** Looks after the others, without turns of its own. */
+    async function lookAfter(slots?: Limit): Promise<GateState> {
+      const change = { ...base(), gate: gateOf('guest'), kind: 'beat', slots } as const;
+      return store.changeGate({ ...change, dueUs: undefined });
+    }
+
+    it('leaves the turns of those that are heard of as they are', async () => {
+      await book('one', 25);
+      for (let i = 0; i < 10; i++) {
+        stage.advanceUs(0.1 * SECOND);
+        expect(await beat('one')).toMatchObject({ changed: false, generation: 0 });
+      }
+      stage.advanceUs(HOLDER_LIFE_US - 1);
+      expect(await beat('two')).toMatchObject({ changed: false });
+      expect((await ask({ maxWaitUs: MINUTE })).gate).not.toHaveProperty('isOverdue');
+    });
+
+    it('gives up the turns of one that is not heard of, but those that are due soon', async () => {
+      const turns = await book('dead', 50);
+      expect(turns.at(-1)).toMatchObject({ allowed: true, waitUs: 4.5 * SECOND });
+      await book('alive', 300);
+      stage.advanceUs(HOLDER_LIFE_US - 1);
+      expect(await beat('alive')).toMatchObject({ changed: false });
+      expect((await ask()).gate).not.toHaveProperty('isOverdue');
+      stage.advanceUs(1);
+      expect((await ask()).gate).toMatchObject({ isOverdue: true });
+      const state = await beat('alive');
+      expect(state).toMatchObject({ changed: true });
+      const next = await ask({ gate: gateOf('alive'), maxWaitUs: MINUTE });
+      expect(next).toMatchObject({ allowed: true, waitUs: HOLDER_GRACE_US + 0.1 * SECOND });
+      expect(state.cutUs).toBe(next.atUs + HOLDER_GRACE_US);
+      expect(next.gate).toMatchObject({ generation: state.generation, cutUs: state.cutUs });
+      expect(next.gate).not.toHaveProperty('isOverdue');
+    });
+
+    it('is looked after by one that has no turns', async () => {
+      await book('dead', 300);
+      stage.advanceUs(HOLDER_LIFE_US);
+      expect(await lookAfter()).toMatchObject({ changed: true });
+      expect(await lookAfter()).toMatchObject({ changed: false });
+    });
+
+    it('owes no more than it did when the turns of the dead are nearly over', async () => {
+      await book('dead', 5 + 25);
+      stage.advanceUs(HOLDER_LIFE_US);
+      expect(await lookAfter()).toMatchObject({ changed: false, generation: 0 });
+      expect(await ask({ maxWaitUs: MINUTE })).toMatchObject({ waitUs: 0.35 * SECOND });
+    });
+
+    it('misses nobody who has left, nor one whose turns are over', async () => {
+      await book('left', 300);
+      await beat('left', 0);
+      await book('over', 1);
+      stage.advanceUs(31 * SECOND);
+      expect((await ask({ maxWaitUs: MINUTE })).gate).toMatchObject({ isOverdue: true });
+      expect(await lookAfter()).toMatchObject({ changed: false, generation: 0 });
+      expect((await ask({ maxWaitUs: MINUTE })).gate).not.toHaveProperty('isOverdue');
+    });
+
+    it('knows the last turn of a process although a beat has not heard of it', async () => {
+      const [first, last] = await book('dead', 300).then((turns) => [turns[5]!, turns.at(-1)!]);
+      expect(last!.waitUs).toBeGreaterThan(20 * SECOND);
+      await beat('dead', first!.atUs + first!.waitUs);
+      stage.advanceUs(HOLDER_LIFE_US);
+      expect(await lookAfter()).toMatchObject({ changed: true });
+    });
+
+    it('needs nobody to be heard of who took no turn ahead', async () => {
+      await book('quick', 5);
+      stage.advanceUs(MINUTE);
+      expect((await ask()).gate).not.toHaveProperty('isOverdue');
+    });
+
+    it('lets another probe pass when the process that made one has died', async () => {
+      await coolDown();
+      stage.advanceUs(30 * SECOND);
+      const long = { probeUs: 20 * SECOND };
+      await ask({ gate: { ...gateOf('dead'), ...long } });
+      stage.advanceUs(HOLDER_LIFE_US - 1);
+      expect(await lookAfter()).toMatchObject({ changed: false });
+      expect((await ask({ gate: { ...gateOf('alive'), ...long } })).allowed).toBe(false);
+      stage.advanceUs(1);
+      expect(await lookAfter()).toMatchObject({ changed: true, isTrying: true });
+      const next = await ask({ gate: { ...gateOf('alive'), ...long } });
+      expect(next.gate).toMatchObject({ isProbe: true });
+    });
+
+    it('frees the slots that the dead held ahead, not those of calls under way', async () => {
+      const lent = definePlan('lent', { maxConcurrent: 60, leaseMs: 12_000 });
+      const slots = { plan: lent, key, cost: 1 };
+      for (let i = 0; i < 60; i++) {
+        const holder = i % 2 ? 'dead' : 'alive';
+        const limits = [slots, base().bucket];
+        const leaseId = `${holder}:${i}`;
+        await ask({ limits, gate: gateOf(holder), leaseId, maxWaitUs: MINUTE });
+      }
+      stage.advanceUs(HOLDER_LIFE_US);
+      await beat('alive', Number.MAX_SAFE_INTEGER, slots);
+      // Those from number 27 on are still to come, and every other one of them was the dead one's.
+      const peek = await ask({ mode: 'peek', limits: [slots] });
+      expect(peek.limits[0]).toMatchObject({ remaining: 17 });
     });
 
     it('tells whoever watches', async () => {

@@ -477,6 +477,14 @@ export function limitStoreContract(
       expect((await take([window])).allowed).toBe(false);
     });
 
+    it('puts tokens back into a bucket that owes them', async () => {
+      const one = limit(bucketOf(5, 1));
+      await exhaust(one);
+      expect((await reserve([{ ...one, cost: 4 }], HOUR_US)).waitUs).toBe(4_000_000);
+      expect(await refund({ ...one, cost: 3 })).toBe(true);
+      expect((await reserve([one], HOUR_US)).waitUs).toBe(2_000_000);
+    });
+
     it.each(['token-bucket', 'sliding-window'] as const)(
       'creates nothing where nothing was spent from a %s plan',
       async (kind) => {
@@ -853,13 +861,13 @@ export function limitStoreContract(
       expect(await waitOf(limit(bucket))).toBe(TOKEN_US);
     });
 
-    it('gives a long queue back in full from its end, however long it has waited', async () => {
+    it('gives a whole queue back, from its end, however long it was held', async () => {
       await exhaust(limit(bucket));
       const queue: Decision[] = [];
       for (let i = 0; i < 40; i++) queue.push(await reserve([limit(bucket)], HOUR_US));
-      await pass(TOKEN_US / 2);
-      for (const booked of queue.reverse()) await cancel(booked);
-      expect(await waitOf(limit(bucket))).toBe(TOKEN_US / 2);
+      await pass(2 * TOKEN_US + TOKEN_US / 2);
+      for (const booked of queue.slice(2).reverse()) await cancel(booked);
+      expect((await reserve([limit(bucket)], HOUR_US)).waitUs).toBe(TOKEN_US / 2);
     });
 
     it('gives nothing back that the next in the queue has built upon', async () => {
@@ -868,6 +876,17 @@ export function limitStoreContract(
       await reserve([limit(bucket, 2)], HOUR_US);
       await cancel(first);
       expect((await reserve([limit(bucket)], HOUR_US)).waitUs).toBe(5 * TOKEN_US);
+    });
+
+    it('gives nothing back of what was full since, all the less when it was forgotten', async () => {
+      const early = await reserve([limit(bucket)], 0);
+      await reserve([limit(bucket)], 0);
+      const late = await reserve([limit(bucket)], 0);
+      await cancel(early);
+      await pass(2 * TOKEN_US + TOKEN_US / 2);
+      await take([limit(bucket)]);
+      await cancel(late);
+      expect(await waitOf(limit(bucket, 5))).toBe(TOKEN_US);
     });
 
     it('gives nothing back that time has given back already', async () => {
@@ -1058,18 +1077,23 @@ export function limitStoreContract(
       expect(await remaining(limit(bucketOf(100, 1)))).toBe(3);
     });
 
-    it.each(['token-bucket', 'sliding-window'] as const)(
-      'starts anew when a %s plan changes after all that was spent has come back',
-      async (kind) => {
-        const one = limit(definePlan('three', THREE[kind]));
-        const { limits } = await take([one]);
-        await pass(limits[0]!.resetUs);
-        const grown = limit({ ...one.plan, quota: 100 });
-        expect(await remaining(grown)).toBe(100);
-        await take([{ ...grown, cost: 100 }]);
-        expect((await take([grown])).allowed).toBe(false);
-      },
-    );
+    it('starts anew when a window changes after all that was spent has come back', async () => {
+      const one = limit(definePlan('three', THREE['sliding-window']));
+      const { limits } = await take([one]);
+      await pass(limits[0]!.resetUs);
+      const grown = limit({ ...one.plan, quota: 100 });
+      expect(await remaining(grown)).toBe(100);
+      await take([{ ...grown, cost: 100 }]);
+      expect((await take([grown])).allowed).toBe(false);
+    });
+
+    it('fills a bucket whose capacity grew at its rate', async () => {
+      await take([limit(bucketOf(3, 1))]);
+      await pass(SECOND_US);
+      expect(await remaining(limit(bucketOf(100, 1)))).toBe(3);
+      await pass(97 * SECOND_US);
+      expect(await remaining(limit(bucketOf(100, 1)))).toBe(100);
+    });
 
     it('refills at the new rate', async () => {
       await exhaust(limit(bucketOf(5, 1)));
@@ -1092,17 +1116,36 @@ export function limitStoreContract(
       expect((await take([limit(real)])).allowed).toBe(false);
     });
 
-    it.each(KINDS.flatMap((from) => KINDS.filter((to) => to !== from).map((to) => ({ from, to }))))(
-      'starts anew when a $from plan becomes a $to plan',
+    it.each([
+      { from: 'token-bucket', to: 'sliding-window' },
+      { from: 'sliding-window', to: 'token-bucket' },
+    ] as const)(
+      'keeps what was spent when a $from plan becomes a $to plan',
       async ({ from, to }) => {
-        await exhaust(limit(definePlan('changing', THREE[from])));
+        await take([limit(definePlan('changing', THREE[from]), 2)]);
         const changed = limit(definePlan('changing', THREE[to]));
         await refund(changed);
-        expect(await remaining(changed)).toBe(3);
-        await exhaust(changed);
+        expect(await remaining(changed)).toBe(1);
+        await take([changed]);
         expect((await take([changed])).allowed).toBe(false);
+        await pass(4 * SECOND_US);
+        expect(await remaining(changed)).toBe(3);
       },
     );
+
+    it.each(
+      (['token-bucket', 'sliding-window'] as const).flatMap((kind) => [
+        { from: kind, to: 'concurrency' as const },
+        { from: 'concurrency' as const, to: kind },
+      ]),
+    )('starts anew when a $from plan becomes a $to plan', async ({ from, to }) => {
+      await exhaust(limit(definePlan('changing', THREE[from])));
+      const changed = limit(definePlan('changing', THREE[to]));
+      await refund(changed);
+      expect(await remaining(changed)).toBe(3);
+      await exhaust(changed);
+      expect((await take([changed])).allowed).toBe(false);
+    });
   });
 
   describe(`${name}, resetting`, () => {

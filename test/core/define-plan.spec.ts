@@ -28,6 +28,7 @@ const QUOTAS = [
 const PERIODS = [
   ['windowMs', (windowMs: unknown) => ({ limit: 5, windowMs })],
   ['leaseMs', (leaseMs: unknown) => ({ maxConcurrent: 5, leaseMs })],
+  ['maxHoldMs', (maxHoldMs: unknown) => ({ maxConcurrent: 5, maxHoldMs })],
 ] as const;
 
 const cross = <Q, V>(fields: readonly Q[], values: readonly V[]) =>
@@ -93,6 +94,13 @@ describe('a plan', () => {
 
   it('of a number of slots lends them for a minute', () => {
     expect(definePlan('gold', { maxConcurrent: 1 })).toMatchObject({ leaseUs: 60_000_000 });
+  });
+
+  it('of a number of slots may say how long one is held at most', () => {
+    expect(definePlan('gold', { maxConcurrent: 1, maxHoldMs: 250 })).toMatchObject({
+      maxHoldMs: 250,
+    });
+    expect(definePlan('gold', { maxConcurrent: 1 })).toMatchObject({ maxHoldMs: undefined });
   });
 
   it('of a rate in words is a token bucket that holds one period’s worth', () => {
@@ -260,29 +268,32 @@ describe('the fields of a plan', () => {
   it.each([
     [
       { capacity: 5, tokensPerSecond: 1, burst: 3 },
-      'unknown field "burst". A token-bucket plan has "capacity", "tokensPerSecond", "kind", "shadow", "onStoreFailure".',
+      'unknown field "burst". Known fields of a token-bucket plan: "capacity", "tokensPerSecond", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { limit: 5, windowMs: 1, refill: 1 },
-      'unknown field "refill". A sliding-window plan has "limit", "windowMs", "kind", "shadow", "onStoreFailure".',
+      'unknown field "refill". Known fields of a sliding-window plan: "limit", "windowMs", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { maxConcurrent: 5, leaseSeconds: 1 },
-      'unknown field "leaseSeconds". A concurrency plan has "maxConcurrent", "leaseMs", "kind", "shadow", "onStoreFailure".',
+      'unknown field "leaseSeconds". Known fields of a concurrency plan: "maxConcurrent", "leaseMs", "maxHoldMs", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { capacity: 5, tokensPerSecond: 1, limit: 5, windowMs: 1 },
-      'unknown field "limit". A token-bucket plan has "capacity", "tokensPerSecond", "kind", "shadow", "onStoreFailure".',
+      'unknown field "limit". Known fields of a token-bucket plan: "capacity", "tokensPerSecond", "kind", "shadow", "onStoreFailure".',
     ],
     [
       { kind: 'leaky-bucket', capacity: 5, tokensPerSecond: 1 },
-      'its fields make it a token-bucket plan, got kind "leaky-bucket".',
+      'kind must be "token-bucket", which its fields make it, got "leaky-bucket".',
     ],
     [
       { kind: 'concurrency', limit: 5, windowMs: 1 },
-      'its fields make it a sliding-window plan, got kind "concurrency".',
+      'kind must be "sliding-window", which its fields make it, got "concurrency".',
     ],
-    [{ kind: null, maxConcurrent: 5 }, 'its fields make it a concurrency plan, got kind null.'],
+    [
+      { kind: null, maxConcurrent: 5 },
+      'kind must be "concurrency", which its fields make it, got null.',
+    ],
     [
       { capacity: 5, tokensPerSecond: 1, shadow: 'yes' },
       'shadow must be true or false, got "yes".',

@@ -1,20 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
 import { InMemoryPlanRegistry } from '../../lib/core/in-memory-plan-registry.js';
-import type { Lease, LeaseKeeper } from '../../lib/core/lease.js';
+import type { HeldSlots, LeaseKeeper } from '../../lib/core/held-slots.js';
 import { RateLimiter } from '../../lib/core/rate-limiter.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 /** Remembers what it is asked to keep alive. */
 class FakeKeeper implements LeaseKeeper {
-  readonly kept = new Set<Lease>();
+  readonly kept = new Set<HeldSlots>();
+  readonly limited: [HeldSlots, number][] = [];
 
-  hold(lease: Lease): void {
-    this.kept.add(lease);
+  hold(slots: HeldSlots): void {
+    this.kept.add(slots);
   }
 
-  drop(lease: Lease): void {
-    this.kept.delete(lease);
+  drop(slots: HeldSlots): void {
+    this.kept.delete(slots);
+  }
+
+  limitHold(slots: HeldSlots, inMs: number): void {
+    this.limited.push([slots, inMs]);
   }
 }
 
@@ -27,6 +32,8 @@ function createLimiter() {
       slots: { maxConcurrent: 1, leaseMs: 1_000 },
       longSlots: { maxConcurrent: 1, leaseMs: 60_000 },
       gold: '5/s',
+      brief: { maxConcurrent: 1, maxHoldMs: 500 },
+      briefer: { maxConcurrent: 1, maxHoldMs: 200 },
     }),
     store: new MemoryStore(clock),
     newLeaseId: () => `lease-${leases++}`,
@@ -134,13 +141,13 @@ describe('a lease', () => {
     expect(await refused.renew()).toBe(false);
     await refused.release();
     expect(await free()).toBe(0);
-    expect([...keeper.kept]).toEqual([holder]);
+    expect([...keeper.kept]).toEqual([holder.slots]);
   });
 
   it('is kept alive from when it is lent until it is let go', async () => {
     const { limiter, keeper } = createLimiter();
     const lease = await limiter.acquire('user', 'slots');
-    expect([...keeper.kept]).toEqual([lease]);
+    expect([...keeper.kept]).toEqual([lease.slots]);
     await lease.release();
     expect(keeper.kept.size).toBe(0);
   });
@@ -159,5 +166,23 @@ describe('a lease', () => {
     expect(lease.letGo()).toBeUndefined();
     expect(keeper.kept.size).toBe(0);
     expect(await free()).toBe(0);
+  });
+
+  it.each([
+    [['slots'], []],
+    [['brief'], [500]],
+    [['brief', 'slots', 'briefer', 'gold'], [200]],
+  ])('of %j may be held for %j', async (plans, expected) => {
+    const { limiter, keeper } = createLimiter();
+    const lease = await limiter.acquire('user', plans);
+    expect(keeper.limited).toEqual(expected.map((ms) => [lease.slots, ms]));
+  });
+
+  it('that was booked ahead may be held as long from when its turn comes', async () => {
+    const { limiter, keeper } = createLimiter();
+    await limiter.allow('user', 'gold', 5);
+    const booked = await limiter.reserve('user', ['gold', 'brief'], { maxWaitMs: 1_000 });
+    expect(booked.waitMs).toBe(200);
+    expect(keeper.limited).toEqual([[booked.slots, 700]]);
   });
 });

@@ -229,7 +229,7 @@ describe('allow', () => {
     expect(await limiter.allow('user', 'gold')).toMatchObject({ remainingTokens: 2 });
     registry.set('gold', { limit: 3, windowMs: 1_000 });
     expect(await limiter.allow('user', 'gold')).toMatchObject({
-      remainingTokens: 2,
+      remainingTokens: 1,
       limits: [{ kind: 'sliding-window' }],
     });
     registry.set('gold', { capacity: -1, tokensPerSecond: 1 });
@@ -526,6 +526,19 @@ describe('refund', () => {
     await limiter.refund('user', ['open', 'closed', 'gold']);
     await limiter.refund('user', 'open');
     expect(store.size).toBe(0);
+  });
+});
+
+describe('refundCharge', () => {
+  it('gives back what a lease was charged for these plans, once, and nothing for the others', async () => {
+    const { limiter, remaining } = createLimiter();
+    const lease = await limiter.acquire('user', ['gold', 'silver'], 4);
+    await limiter.refundCharge(lease, [{ plan: 'gold', key: 'user', tokens: 4 }]);
+    expect([await remaining('user', 'gold'), await remaining('user', 'silver')]).toEqual([10, 1]);
+    await limiter.allow('user', 'gold', 5);
+    const again = ['gold', 'window'].map((plan) => ({ plan, key: 'user', tokens: 4 }));
+    await limiter.refundCharge(lease, again);
+    expect(await remaining('user', 'gold')).toBe(5);
   });
 });
 

@@ -1,16 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import { InMemoryPlanRegistry } from '../../lib/core/in-memory-plan-registry.js';
-import type { Lease, LeaseKeeper } from '../../lib/core/lease.js';
+import type { HeldSlots, LeaseKeeper } from '../../lib/core/held-slots.js';
 import { RateLimiter } from '../../lib/core/rate-limiter.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 function createLimiter() {
   const clock = new FakeClock();
-  const kept = new Set<Lease>();
+  const kept = new Set<HeldSlots>();
   const leaseKeeper: LeaseKeeper = {
-    hold: (lease) => kept.add(lease),
-    drop: (lease) => kept.delete(lease),
+    hold: (slots) => kept.add(slots),
+    drop: (slots) => kept.delete(slots),
+    limitHold: () => undefined,
   };
   let leases = 0;
   const limiter = new RateLimiter({
@@ -88,7 +89,7 @@ describe('a reservation', () => {
     await book('bucket', 5);
     const turn = await book(['bucket', 'window', 'slots'], 2);
     expect([await remaining('window'), await remaining('slots')]).toEqual([1, 0]);
-    expect([...kept]).toEqual([turn]);
+    expect([...kept]).toEqual([turn.slots]);
     await turn.cancel();
     expect([await remaining('window'), await remaining('slots')]).toEqual([3, 1]);
     expect(kept.size).toBe(0);

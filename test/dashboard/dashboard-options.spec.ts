@@ -31,7 +31,10 @@ describe('options of the dashboard', () => {
       [{ imports: [null] }, /dashboard\.imports/],
       [{ title: '' }, /dashboard\.title/],
       [{ isProtectedElsewhere: 'yes' }, /dashboard\.isProtectedElsewhere` to be true or false/],
-      [{ guard }, /Unknown option "guard" of the dashboard\. Known options: "path", "guards"/],
+      [
+        { guard },
+        /dashboard: unknown option "guard"\. Did you mean "guards"\? Known options: "path", "guards"/,
+      ],
     ];
     for (const [options, message] of mistakes) {
       expect(() => checkDashboardOptions(options)).toThrow(message);

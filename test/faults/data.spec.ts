@@ -96,7 +96,7 @@ describeWithServers('native server', 'a key of Redis', () => {
     'that a later version wrote for a %s is left alone',
     async (plan) => {
       await limiter.allow('eve', plan);
-      await admin.hset(keyOf(plan, 'eve'), { v: '2' });
+      await admin.hset(keyOf(plan, 'eve'), { v: '2', x: 'of a later version' });
       const before = await admin.hgetallBuffer(keyOf(plan, 'eve'));
       await expectLetPass('eve', plan);
       expect(await admin.hgetallBuffer(keyOf(plan, 'eve'))).toEqual(before);

@@ -6,6 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { Controller, Get, Module, Req } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { NEVER } from 'rxjs';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RateLimiter } from '../../lib/index.js';
@@ -194,7 +195,8 @@ class HttpController {
   @Get('stay')
   @RateLimit({ plan: 'single', key: 'all' })
   stay() {
-    return new Promise(() => undefined);
+    // Ends when its client leaves, as a promise that works on does not.
+    return NEVER;
   }
 }
 

@@ -148,9 +148,9 @@ describe('a gateway', () => {
     const expected = 'must be an object, or null for no limits, got undefined.';
     await expect(gateway.updateServer(forgotten)).rejects.toThrow(`server ${expected}`);
     await expect(gateway.updateBackend('api', forgotten)).rejects.toThrow(
-      `backend api ${expected}`,
+      `backends.api ${expected}`,
     );
-    await expect(gateway.updateRoute('free', forgotten)).rejects.toThrow(`route free ${expected}`);
+    await expect(gateway.updateRoute('free', forgotten)).rejects.toThrow(`routes.free ${expected}`);
     expect(changes).toEqual([]);
   });
 

@@ -234,6 +234,34 @@ describe('the memory of a memory store', () => {
     expect(store.size).toBe(150);
   });
 
+  it('forgets what is idle though nothing new comes: a minute after it expired, once a second', () => {
+    const { clock, take, store } = createStore();
+    take(slow('busy'));
+    for (let i = 0; i < 100; i++) take(fast(`idle-${i}`));
+    clock.advanceMs(60_009);
+    take(slow('busy'));
+    expect(store.size).toBe(101);
+    clock.advanceMs(1);
+    take(slow('busy'));
+    expect(store.size).toBe(101);
+    clock.advanceMs(1_000);
+    take(slow('busy'));
+    expect(store.size).toBe(1);
+  });
+
+  it('forgets at most two thousand idle limits a second', () => {
+    const { clock, take, store } = createStore();
+    for (let i = 0; i < 5_000; i++) take(fast(`idle-${i}`));
+    clock.advanceMs(120_000);
+    const sizes = [0, 1, 2, 3].map(() => {
+      take(slow('busy'));
+      const { size } = store;
+      clock.advanceMs(1_000);
+      return size;
+    });
+    expect(sizes).toEqual([3_000, 1_000, 1, 1]);
+  });
+
   it('gives a limit that was forgotten its whole quota', () => {
     const { take } = createStore(1);
     take(slow('a', 10));
@@ -272,15 +300,14 @@ describe('the memory of a memory store', () => {
   });
 
   it('answers the same whether it has forgotten a restored bucket or not', () => {
-    const grown = { plan: { ...FAST, quota: 100 }, key: 'restored', cost: 1 };
     const left = [1, 2].map((maxLimits) => {
       const { clock, take, peek } = createStore(maxLimits);
       take(fast('restored'));
       clock.advanceMs(10);
       take(fast('other'));
-      return peek(grown).limits[0]!.remaining;
+      return peek(fast('restored')).limits[0]!.remaining;
     });
-    expect(left).toEqual([100, 100]);
+    expect(left).toEqual([FAST.quota, FAST.quota]);
   });
 
   it('remembers nothing of a request that is denied', () => {

@@ -3,15 +3,17 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { definePlan } from '../../lib/core/define-plan.js';
-import type { HeldLease, Limit } from '../../lib/core/limit-store.js';
+import type { HeldLease, Limit, Return } from '../../lib/core/limit-store.js';
 import { Lease } from '../../lib/core/lease.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
+import type { Diagnostics } from '../../lib/nest/diagnostics.js';
 import { TimedLeaseKeeper } from '../../lib/nest/lease-keeper.js';
 import { FakeClock } from '../support/fake-clock.js';
 
 /** Takes down which leases it is to renew. */
 class RenewingStore extends MemoryStore {
   readonly renewed: string[][] = [];
+  readonly released: string[] = [];
   onRenew: () => void = () => {};
 
   override renew(leases: readonly HeldLease[]): boolean[] {
@@ -19,16 +21,25 @@ class RenewingStore extends MemoryStore {
     this.onRenew();
     return super.renew(leases);
   }
+
+  override giveBack(returned: Return): boolean {
+    if (returned.kind === 'release') this.released.push(returned.leaseId);
+    return super.giveBack(returned);
+  }
 }
 
 let clock: FakeClock;
 let store: RenewingStore;
 let keeper: TimedLeaseKeeper;
+/** What was warned of. */
+let warned: string[];
 
 beforeEach(() => {
   clock = new FakeClock();
   store = new RenewingStore(clock);
-  keeper = new TimedLeaseKeeper(store);
+  warned = [];
+  const warn = (code: string, place: string) => void warned.push(`${code} ${place}`);
+  keeper = new TimedLeaseKeeper(store, { warn } as unknown as Diagnostics);
 });
 
 afterEach(async () => {
@@ -173,6 +184,91 @@ describe('leases that are held', () => {
     expect(warnings).toEqual(['Leases could not be renewed: store away']);
     expect(store.renewed).toEqual([['a'], ['a']]);
     expect(lease.held).toBeDefined();
+  });
+});
+
+describe('leases that may be held for a time', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+
+  /** Takes a slot that may be held so long. */
+  function holdFor(leaseId: string, maxHoldMs: number): Lease {
+    const plan = definePlan('brief', { maxConcurrent: 100, maxHoldMs });
+    const limits: Limit[] = [{ plan, key: 'user', cost: 1 }];
+    const decision = store.decide({ limits, mode: 'take', maxWaitUs: 0, leaseId });
+    const lease = new Lease(decision, { leaseId, limits }, { store, keeper });
+    lease.lentTo(`Handler.${leaseId}`);
+    return lease;
+  }
+
+  const timers = () => jest.getTimerCount();
+
+  it('are given back after it, with a warning, and not renewed any more', async () => {
+    const lease = holdFor('a', 45_000);
+    await pass(44_999);
+    expect(lease.held).toBeDefined();
+    expect(store.renewed).toEqual([['a'], ['a']]);
+    expect(store.released).toEqual([]);
+    await pass(1);
+    expect(lease.held).toBeUndefined();
+    expect(store.released).toEqual(['a']);
+    expect(warned).toEqual(['SLOT_HELD_TOO_LONG Handler.a, plan "brief"']);
+    await pass(60_000);
+    expect(store.renewed).toEqual([['a'], ['a']]);
+    expect(timers()).toBe(0);
+  });
+
+  it('are given back once, whatever is released later', async () => {
+    const lease = holdFor('a', 10);
+    await pass(10);
+    await Promise.all([lease.release(), lease.release()]);
+    expect(await lease.renew()).toBe(false);
+    expect(lease.letGo()).toBeUndefined();
+    expect(store.released).toEqual(['a']);
+  });
+
+  it('are given back in the order in which they are due, by one timer', async () => {
+    const leases = [300, 100, 200, 100].map((ms, i) => holdFor(`${i}`, ms));
+    expect(timers()).toBe(2);
+    await pass(99);
+    await leases[3]!.release();
+    expect(store.released).toEqual(['3']);
+    await pass(1);
+    expect(store.released).toEqual(['3', '1']);
+    expect(timers()).toBe(2);
+    await pass(100);
+    expect(store.released).toEqual(['3', '1', '2']);
+    await pass(100);
+    expect(store.released).toEqual(['3', '1', '2', '0']);
+    expect(warned).toHaveLength(3);
+  });
+
+  it('share one timer when they follow each other', async () => {
+    const started = jest.spyOn(globalThis, 'setTimeout');
+    for (let i = 0; i < 50; i++) await holdFor(`${i}`, 1_000).release();
+    expect(started).toHaveBeenCalledTimes(1);
+    started.mockRestore();
+    await pass(60_000);
+    expect(timers()).toBe(0);
+    expect(warned).toEqual([]);
+  });
+
+  it('may be held longer than a timer can run', async () => {
+    const month = 31 * 86_400_000;
+    const lease = holdFor('a', month);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(lease.held).toBeDefined();
+    clock.advanceMs(month);
+    await jest.advanceTimersByTimeAsync(2 ** 31);
+    expect(store.released).toEqual(['a']);
+  });
+
+  it('leave no timer when the application shuts down', async () => {
+    holdFor('a', 10_000);
+    await keeper.onApplicationShutdown();
+    expect(timers()).toBe(0);
+    expect([store.released, warned]).toEqual([['a'], []]);
   });
 });
 

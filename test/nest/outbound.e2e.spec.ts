@@ -28,6 +28,7 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 jest.setTimeout(40_000);
 
 const SITE = 'site.example';
+const withoutPlace = (message: string) => message.replace(/, line \d+, column \d+: /, ': ');
 /** Whoever comes second waits longer than a test may take. */
 const SLOW = { requestsPerSecond: 0.02, burstCapacity: 1 };
 const FAST = { requestsPerSecond: 1_000, burstCapacity: 1_000 };
@@ -290,20 +291,24 @@ describe('the outbound side', () => {
 describe('outbound options that are wrong', () => {
   const KNOWN =
     '"default", "domains", "file", "watch", "throttle", "onStoreFailure", "timeoutMs", ' +
-    '"maxDomains", "idleMs", "classifiers", "heedUpstreamLimits", "fetch"';
+    '"maxDomains", "idleMs", "slotLeaseMs", "classifiers", "heedUpstreamLimits", "fetch"';
+  const THROTTLE =
+    '"blocksToCooldown", "minCooldownMs", "maxCooldownMs", "memoryMs", "probeTimeoutMs", "maxRetryAfterMs"';
 
   it.each<[options: unknown, message: string]>([
     [5, 'Expected `outbound` to be an object of outbound options, got 5.'],
     [null, 'Expected `outbound` to be an object of outbound options, got null.'],
     [{ rules: {} }, `outbound: unknown field "rules". Known fields: ${KNOWN}.`],
-    [{ timeout_ms: 5 }, 'outbound: unknown field "timeout_ms". Did you mean "timeoutMs"?'],
+    [
+      { timeout_ms: 5 },
+      `outbound: unknown field "timeout_ms". Did you mean "timeoutMs"? Known fields: ${KNOWN}.`,
+    ],
     [{ file: '' }, 'Expected `outbound.file` to be the path of a file, got "".'],
     [{ watch: 1 }, 'Expected `outbound.watch` to be true or false, got 1.'],
-    [{ throttle: 5 }, 'Expected `outbound.throttle` to be an object, got 5.'],
+    [{ throttle: 5 }, `Expected \`outbound.throttle\` to be an object with ${THROTTLE}, got 5.`],
     [
       { throttle: { blocks: 3 } },
-      'Expected `outbound.throttle.blocks` to be left out, or one of blocksToCooldown, ' +
-        'minCooldownMs, maxCooldownMs, memoryMs, probeTimeoutMs, maxRetryAfterMs, got 3.',
+      `outbound.throttle: unknown field "blocks". Known fields: ${THROTTLE}.`,
     ],
     [
       { throttle: { blocksToCooldown: 0 } },
@@ -328,7 +333,10 @@ describe('outbound options that are wrong', () => {
       { classifiers: 'mine' },
       'Expected `outbound.classifiers` to be an array of functions, got "mine".',
     ],
-    [{ classifiers: [5] }, 'Expected `classifiers[0]` to be a function of the response, got 5.'],
+    [
+      { classifiers: [5] },
+      'Expected `outbound.classifiers[0]` to be a function of the response, got 5.',
+    ],
     [
       { heedUpstreamLimits: 'yes' },
       'Expected `outbound.heedUpstreamLimits` to be true or false, got "yes".',
@@ -345,7 +353,8 @@ describe('outbound options that are wrong', () => {
     [
       { domains: { 'Api.Example.com': { requests_per_second: 1, burstCapacity: 1 } } },
       'domains["api.example.com"]: unknown field "requests_per_second". ' +
-        'Did you mean "requestsPerSecond"?',
+        'Did you mean "requestsPerSecond"? ' +
+        'Known fields: "requestsPerSecond", "burstCapacity", "maxConcurrent", "throttle".',
     ],
     [
       { domains: { [SITE]: { ...FAST, maxConcurrent: -2 } } },
@@ -354,7 +363,7 @@ describe('outbound options that are wrong', () => {
     ],
     [
       { domains: { [SITE]: { ...FAST, throttle: { memoryMs: '10 min' } } } },
-      `Expected \`domains["${SITE}"].throttle.memoryMs\` to be a whole number ` +
+      `domains["${SITE}"].throttle.memoryMs must be a whole number ` +
         'from 1 to 315360000000, got "10 min".',
     ],
     [
@@ -387,10 +396,10 @@ describe('a file of rules', () => {
   it.each<[content: unknown, problem: string]>([
     [undefined, 'cannot be read (ENOENT).'],
     ['{\n  "version": "1.0",\n}', 'is not JSON at line 3, column 1, at "}".'],
-    [{}, 'Expected `version` to be "1.0", got undefined.'],
+    [{}, 'version must be "1.0", got undefined.'],
     [
       { version: '1.0', domain: {} },
-      'the file: unknown field "domain". Known fields: "version", "default_config", "domains", ' +
+      'the file: unknown field "domain". Did you mean "domains"? Known fields: "version", "default_config", "domains", ' +
         '"$schema".',
     ],
     [
@@ -400,13 +409,16 @@ describe('a file of rules', () => {
     ],
     [
       { version: '1.0', default_config: { ...inFile(1), requestsPerSecond: 1 } },
-      'default_config: unknown field "requestsPerSecond". Did you mean "requests_per_second"?',
+      'default_config: unknown field "requestsPerSecond". Did you mean "requests_per_second"? ' +
+        'Known fields: "requests_per_second", "burst_capacity", "max_concurrent".',
     ],
   ])('that cannot be used keeps the application from booting: %j', async (content, problem) => {
     if (content !== undefined) write(content);
-    const message = `${file}: ${problem}`;
-    await expect(boot({ file })).rejects.toMatchObject({ code: 'INVALID_OPTION', message });
-    await expect(boot({ file, watch: false })).rejects.toMatchObject({ message });
+    for (const options of [{ file }, { file, watch: false }]) {
+      const error = await boot(options).catch((reason: Error) => reason);
+      expect(error).toMatchObject({ code: 'INVALID_OPTION', name: 'InvalidOutboundFileError' });
+      expect(withoutPlace((error as Error).message)).toBe(`${file}: ${problem}`);
+    }
   });
 
   it('counts before the rules in the code, which count where it says nothing', async () => {
@@ -466,7 +478,7 @@ describe('a file of rules', () => {
     // Touched, but not changed: it has been told.
     write({ version: '1.0', default_config: inFile(-2) });
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(app.logs.errors).toEqual([
+    expect(app.logs.errors.map(withoutPlace)).toEqual([
       `The rules stay as they are: ${file}: default_config.burst_capacity must be a whole number ` +
         'from 1 to 1000000000000, got -2.',
     ]);

@@ -28,8 +28,6 @@ const OPTION_NAMES =
   '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "diagnostics", "sharedChanges", ' +
   '"graphql", "outbound", "gateway"';
 
-const GRAPHQL = '{ countBy: "selection" | "execution" | "operation" }';
-
 @Controller()
 class BareController {
   @Get('bare')
@@ -285,15 +283,23 @@ describe('an option that is wrong', () => {
     ['problemDetails', 'true or false', 'yes', '"yes"'],
     ['problemDetails', 'true or false', 1, '1'],
     ['diagnostics', 'true or false', 'once', '"once"'],
-    ['graphql', GRAPHQL, 'field', '"field"'],
-    ['graphql', GRAPHQL, { countBy: 'query' }, '{"countBy":"query"}'],
-    ['graphql', GRAPHQL, { per: 'field' }, '{"per":"field"}'],
+    ['graphql', 'an object with "countBy"', 'field', '"field"'],
   ])('does not boot: %s, which is to be %s, with %p', async (name, expected, value, shown) => {
     await expect(boot({ [name]: value })).rejects.toMatchObject({
       name: 'InvalidOptionError',
       code: 'INVALID_OPTION',
       message: `Expected \`${name}\` to be ${expected}, got ${shown}.`,
     });
+  });
+
+  it.each([
+    [
+      { countBy: 'query' },
+      'Expected `graphql.countBy` to be "selection", "execution", "operation" or "field", got "query".',
+    ],
+    [{ per: 'field' }, 'graphql: unknown field "per". Known fields: "countBy".'],
+  ])('does not boot with GraphQL operations counted by %j', async (graphql, message) => {
+    await expect(boot({ graphql })).rejects.toMatchObject({ code: 'INVALID_OPTION', message });
   });
 
   it.each([
@@ -307,7 +313,7 @@ describe('an option that is wrong', () => {
     ],
     [
       { file: 'g.yml', wacth: false },
-      'gateway: unknown field "wacth". Known fields: "file", "watch".',
+      'gateway: unknown field "wacth". Did you mean "watch"? Known fields: "file", "watch".',
     ],
     [
       { file: 'g.yml', server: {} },
@@ -328,15 +334,18 @@ describe('an option that is wrong', () => {
     });
   });
 
-  it.each(['plan', 'ttl', 'constructor', 'toString'])(
-    'does not boot when nobody knows it: %s',
-    async (name) => {
-      await expect(boot({ [name]: 1 })).rejects.toMatchObject({
-        code: 'INVALID_OPTION',
-        message: `Unknown option "${name}". Known options: ${OPTION_NAMES}.`,
-      });
-    },
-  );
+  it.each([
+    ['plan', 'Did you mean "plans"? '],
+    ['ttl', ''],
+    ['constructor', ''],
+    ['toString', ''],
+  ])('does not boot when nobody knows it: %s', async (name, hint) => {
+    await expect(boot({ [name]: 1 })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      path: [name],
+      message: `Unknown option "${name}". ${hint}Known options: ${OPTION_NAMES}.`,
+    });
+  });
 
   it('does not boot with a plan that cannot work', async () => {
     await expect(

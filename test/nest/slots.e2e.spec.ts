@@ -17,7 +17,7 @@ import {
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { map, Observable, race, Subject } from 'rxjs';
+import { map, Observable, race, retry, Subject } from 'rxjs';
 import type { Phase, Return } from '../../lib/index.js';
 import {
   InMemoryPlanRegistry,
@@ -72,6 +72,11 @@ const impatient: NestInterceptor = {
     race(next.handle(), giveUp.pipe(map(() => 'too slow'))),
 };
 
+/** Calls a handler again that failed. */
+const patient: NestInterceptor = {
+  intercept: (_context, next: CallHandler) => next.handle().pipe(retry(1)),
+};
+
 /** Lets pass when the test says so. */
 const guard: CanActivate = {
   canActivate: async () => {
@@ -106,6 +111,22 @@ function controllerIn(phase: Phase): Type {
     @slot
     impatient(): Promise<string> {
       return work();
+    }
+
+    @Get('retried')
+    @UseInterceptors(impatient, patient)
+    @slot
+    async retried(): Promise<string> {
+      if (runs++ === 0) throw new Error('once');
+      return work();
+    }
+
+    @Get('query')
+    @UseInterceptors(impatient)
+    @slot
+    query(): PromiseLike<string> {
+      // As Mongoose does: awaited twice, it would be executed twice.
+      return { then: (...callbacks) => work().then(...callbacks) };
     }
 
     @Get('reject')
@@ -152,6 +173,107 @@ function controllerIn(phase: Phase): Type {
   }
   return SlotController;
 }
+
+/** Keeps nothing of the method that it replaces but its metadata. */
+const logged: MethodDecorator = (_target, _name, descriptor) => {
+  const method = descriptor.value as unknown as (...args: unknown[]) => unknown;
+  const replacement = function (this: unknown, ...args: unknown[]): unknown {
+    return method.apply(this, args);
+  };
+  for (const key of Reflect.getMetadataKeys(method)) {
+    Reflect.defineMetadata(key, Reflect.getMetadata(key, method), replacement);
+  }
+  descriptor.value = replacement as never;
+};
+
+/** Controllers that are limited in one place and have their handler in another. */
+const inheritors: readonly { name: string; controller: () => Type }[] = [
+  {
+    name: 'inherited by a class that is limited',
+    controller() {
+      class Base {
+        @Get('inherited')
+        inherited(): Promise<string> {
+          return work();
+        }
+      }
+      @Controller()
+      @UseInterceptors(impatient)
+      @RateLimit({ plan: 'slot', key: 'all' })
+      class InheritingController extends Base {}
+      return InheritingController;
+    },
+  },
+  {
+    name: 'declared below a class that is limited',
+    controller() {
+      @RateLimit({ plan: 'slot', key: 'all' })
+      abstract class Base {}
+      @Controller()
+      @UseInterceptors(impatient)
+      class InheritingController extends Base {
+        @Get('inherited')
+        inherited(): Promise<string> {
+          return work();
+        }
+      }
+      return InheritingController;
+    },
+  },
+  {
+    name: 'overridden below a class that is limited',
+    controller() {
+      @RateLimit({ plan: 'slot', key: 'all' })
+      abstract class Base {
+        @Get('inherited')
+        inherited(): Promise<string> {
+          return Promise.resolve('');
+        }
+      }
+      @Controller()
+      @UseInterceptors(impatient)
+      class InheritingController extends Base {
+        @Get('inherited')
+        override inherited(): Promise<string> {
+          return work();
+        }
+      }
+      return InheritingController;
+    },
+  },
+  {
+    name: 'limited themselves, in a base class',
+    controller() {
+      abstract class Base {
+        @Get('inherited')
+        @RateLimit({ plan: 'slot', key: 'all' })
+        inherited(): Promise<string> {
+          return work();
+        }
+      }
+      @Controller()
+      @UseInterceptors(impatient)
+      class InheritingController extends Base {}
+      return InheritingController;
+    },
+  },
+  {
+    name: 'replaced by a decorator of the user',
+    controller() {
+      @Controller()
+      @UseInterceptors(impatient)
+      class DecoratedController {
+        @logged
+        @RateLimit({ plan: 'slot', key: 'all' })
+        @Get('inherited')
+        inherited(): Promise<string> {
+          return work();
+        }
+      }
+      return DecoratedController;
+    },
+  },
+];
 
 const modules = (controller: Type) => ({
   imports: [RateLimitModule.forRoot({ plans: { slot: { maxConcurrent: 1 } }, store })],
@@ -211,18 +333,25 @@ describe.each(adapters)('a slot on %s', (adapter) => {
       },
     );
 
-    it('waits for a handler that an interceptor has stopped waiting for', async () => {
-      const begun = once(signals, 'begun');
-      const answer = app.get('/impatient');
-      await begun;
-      giveUp.next();
-      giveUp.complete();
-      expect((await answer).status).toBe(200);
-      expect(await free(app)).toBe(0);
-      signals.emit('end');
-      await isFree();
-      expect(store.releases).toBe(1);
-    });
+    it.each([
+      ['/impatient', 1],
+      ['/retried', 3],
+      ['/query', 1],
+    ])(
+      'waits for a handler that an interceptor has stopped waiting for: %s',
+      async (path, expectedRuns) => {
+        const begun = once(signals, 'begun');
+        const answer = app.get(path);
+        await begun;
+        giveUp.next();
+        giveUp.complete();
+        expect((await answer).status).toBe(200);
+        expect(await free(app)).toBe(0);
+        signals.emit('end');
+        await isFree();
+        expect([runs, store.releases]).toEqual([expectedRuns, 1]);
+      },
+    );
 
     it('waits for a response that the handler sends itself, later', async () => {
       const begun = once(signals, 'begun');
@@ -258,18 +387,8 @@ describe.each(adapters)('a slot on %s', (adapter) => {
     });
   });
 
-  it('of a class waits for handlers that it inherits', async () => {
-    class Base {
-      @Get('inherited')
-      inherited(): Promise<string> {
-        return work();
-      }
-    }
-    @Controller()
-    @UseInterceptors(impatient)
-    @RateLimit({ plan: 'slot', key: 'all' })
-    class InheritingController extends Base {}
-    const app = await startApp(adapter, modules(InheritingController));
+  it.each(inheritors)('waits for handlers: $name', async ({ controller }) => {
+    const app = await startApp(adapter, modules(controller()));
     const begun = once(signals, 'begun');
     const answer = app.get('/inherited');
     await begun;

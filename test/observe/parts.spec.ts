@@ -8,6 +8,7 @@ import { ObservedLeases } from '../../lib/observe/observed-leases.js';
 import { Sampler } from '../../lib/observe/sampler.js';
 import { SecondSeries } from '../../lib/observe/second-series.js';
 import { StoreHealth } from '../../lib/observe/store-health.js';
+import { StoreOperations } from '../../lib/observe/store-operations.js';
 import { TIME_BUCKETS_SECONDS, TimeRecord } from '../../lib/observe/time-stats.js';
 import { newTopics } from '../../lib/observe/topics.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -122,6 +123,60 @@ describe('the log of denials', () => {
     log.add(6, 'closed', 'key', Number.POSITIVE_INFINITY);
     expect(log.latest()[0]!.retryAfterMs).toBeNull();
   });
+
+  it('begins anew when it is cleared', () => {
+    const log = new DenialLog(3);
+    for (let i = 1; i <= 2; i++) log.add(i, 'gold', 'key', 0);
+    log.clear();
+    expect(log.latest()).toEqual([]);
+    for (let i = 3; i <= 4; i++) log.add(i, 'gold', 'key', 0);
+    expect(log.latest().map(({ atMs }) => atMs)).toEqual([4, 3]);
+  });
+});
+
+describe('the operations of a store', () => {
+  it('are kept by what was asked and what went wrong, until they are reset', () => {
+    const operations = new StoreOperations(newTopics().store);
+    operations.onOperation('decide', 2);
+    operations.onOperation('decide', 6);
+    operations.onOperation('decide', 50, 'DeadlineError');
+    operations.onOperation('renew', 1);
+    const seen = () =>
+      operations.snapshot().map(({ operation, error, times }) => [operation, error, times.count]);
+    expect(seen()).toEqual([
+      ['decide', '', 2],
+      ['decide', 'DeadlineError', 1],
+      ['renew', '', 1],
+    ]);
+    operations.reset();
+    expect(seen()).toEqual([]);
+  });
+
+  it('are fifty at most, and one for the rest of each', () => {
+    const operations = new StoreOperations(newTopics().store);
+    for (let i = 0; i < 100; i++) operations.onOperation('decide', 1, `E${i}`);
+    const seen = operations.snapshot().map(({ error, times }) => [error, times.count]);
+    expect(seen).toHaveLength(51);
+    expect(seen.at(-1)).toEqual(['other', 50]);
+  });
+
+  it('are published while somebody listens, and nothing is made otherwise', () => {
+    const topic = newTopics().store;
+    const operations = new StoreOperations(topic);
+    const published = jest.spyOn(topic, 'publish');
+    operations.onOperation('decide', 1);
+    expect(published).not.toHaveBeenCalled();
+    const heard: unknown[] = [];
+    const listener = (message: unknown) => heard.push(message);
+    topic.add(listener);
+    operations.onOperation('decide', 2);
+    operations.onOperation('renew', 3, 'ECONNRESET');
+    topic.delete(listener);
+    expect(heard).toEqual([
+      { event: 'operation', operation: 'decide', durationMs: 2 },
+      { event: 'operation', operation: 'renew', durationMs: 3, error: 'ECONNRESET' },
+    ]);
+  });
 });
 
 describe('the series', () => {
@@ -158,7 +213,7 @@ describe('leases that are observed', () => {
   it('are known while they are held, and forgotten when they are over', async () => {
     let nowMs = 0;
     const told: number[] = [];
-    const keeper = { hold: jest.fn(), drop: jest.fn() };
+    const keeper = { hold: jest.fn(), drop: jest.fn(), limitHold: jest.fn() };
     const leases = new ObservedLeases(
       keeper,
       () => nowMs,

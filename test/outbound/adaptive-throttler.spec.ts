@@ -336,7 +336,11 @@ describe.each(Object.entries(STORES))('cooling down %s', (_name, createStore) =>
       const failed = wait('a', { timeoutMs: 39_999 });
       start('b', { timeoutMs: 40_001 });
       await expect(failed).rejects.toThrow(WaitTimedOutError);
-      await expect(failed).rejects.toMatchObject({ domain: site, waitMs: 40_000 });
+      await expect(failed).rejects.toMatchObject({
+        domain: site,
+        reason: 'cooldown',
+        retryAfterMs: 40_000,
+      });
       expect(happened).toEqual(['a WaitTimedOutError 5000']);
       await ticker.advance(40_000);
       expect(happened).toEqual(['a WaitTimedOutError 5000', 'b tries 45000']);

@@ -39,7 +39,7 @@ describe('a queue whose jobs go to one site', () => {
         return (await outbound.fetch(site.url(), { timeoutMs: 0 })).status;
       } catch (error) {
         if (!(error instanceof WaitTimedOutError)) throw error;
-        await worker.rateLimit(error.waitMs);
+        await worker.rateLimit(error.retryAfterMs ?? 1_000);
         heldForMs.push(await queue.getRateLimitTtl(limiter.max));
         throw Worker.RateLimitError();
       }

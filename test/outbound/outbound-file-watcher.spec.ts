@@ -45,7 +45,7 @@ describe('watching a file of rules', () => {
     await told(3);
     expect(heard).toEqual([
       options(2),
-      `InvalidOutboundFileError: ${path}: Expected \`version\` to be "1.0", got 7.`,
+      `InvalidOutboundFileError: ${path}, line 1, column 12: version must be "1.0", got 7.`,
       `InvalidOutboundFileError: ${path}: cannot be read (ENOENT).`,
     ]);
   });

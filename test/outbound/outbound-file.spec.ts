@@ -33,16 +33,19 @@ const EXAMPLE = `{
 const withRule = (fields: string) => `{"version":"1.0","domains":{"javdb.com":{${fields}}}}`;
 const RULE = '"requests_per_second":1,"burst_capacity":1';
 
-function messageOf(text: string): string {
+function errorOf(text: string): Error {
   try {
     parseOutboundFile(text, 'rates.json');
   } catch (error) {
     expect(error).toBeInstanceOf(InvalidOutboundFileError);
     expect(error).toMatchObject({ code: 'INVALID_OPTION', name: 'InvalidOutboundFileError' });
-    return (error as Error).message;
+    return error as Error;
   }
-  return 'nothing was thrown';
+  throw new Error('nothing was thrown');
 }
+
+const messageOf = (text: string) => errorOf(text).message;
+const withoutPlace = (message: string) => message.replace(/, line \d+, column \d+: /, ': ');
 
 describe('a file of rules', () => {
   it('becomes the options of the rules', () => {
@@ -102,7 +105,8 @@ describe('a file of rules', () => {
     ],
     [
       withRule(`${RULE},"maxConcurrent":1`),
-      'domains["javdb.com"]: unknown field "maxConcurrent". Did you mean "max_concurrent"?',
+      'domains["javdb.com"]: unknown field "maxConcurrent". Did you mean "max_concurrent"? ' +
+        'Known fields: "requests_per_second", "burst_capacity", "max_concurrent".',
     ],
     [
       withRule(`${RULE},"__proto__":{}`),
@@ -112,6 +116,15 @@ describe('a file of rules', () => {
     [
       '{"version":"1.0","default_config":{"requests_per_second":-1,"burst_capacity":1}}',
       `default_config.requests_per_second must be ${RATE}, got -1.`,
+    ],
+    [
+      '{"version":"1.0","default_config":{"requests_per_second":1,"burst_capacity":0}}',
+      `default_config.burst_capacity must be ${WHOLE}, got 0.`,
+    ],
+    [
+      '{"version":"1.0","default_config":{"requests_per_second":1e-10,"burst_capacity":1}}',
+      'default_config: at a requests_per_second of 1e-10 it takes more than ten years until ' +
+        '1 may go at once. Raise it or lower burst_capacity.',
     ],
     [
       '{"version":"1.0","default_config":null}',
@@ -142,14 +155,15 @@ describe('a file of rules', () => {
       '{"version":"1.0","domains":{"https://u:secret@a.com":{"requests_per_second":0}}}',
       `domains["a.com"].requests_per_second must be ${RATE}, got 0.`,
     ],
-    ['{}', 'Expected `version` to be "1.0", got undefined.'],
-    ['{"version":1.0}', 'Expected `version` to be "1.0", got 1.'],
-    ['{"version":"2.0"}', 'Expected `version` to be "1.0", got "2.0".'],
-    ['{"version":"1."}', 'Expected `version` to be "1.0", got "1.".'],
-    ['{"version":"1.0","$schema":7}', 'Expected `$schema` to be the address of a schema, got 7.'],
+    ['{}', 'version must be "1.0", got undefined.'],
+    ['{"version":1.0}', 'version must be "1.0", got 1.'],
+    ['{"version":"2.0"}', 'version must be "1.0", got "2.0".'],
+    ['{"version":"1."}', 'version must be "1.0", got "1.".'],
+    ['{"version":"1.0","$schema":7}', '$schema must be the address of a schema, got 7.'],
     [
       '{"version":"1.0","defaultConfig":{}}',
-      'the file: unknown field "defaultConfig". Did you mean "default_config"?',
+      'the file: unknown field "defaultConfig". Did you mean "default_config"? ' +
+        'Known fields: "version", "default_config", "domains", "$schema".',
     ],
     [
       '{"version":"1.0","__proto__":{}}',
@@ -165,7 +179,37 @@ describe('a file of rules', () => {
       'the file must be an object with "version", "default_config", "domains", "$schema", got null.',
     ],
   ])('%s is refused', (text, problem) => {
-    expect(messageOf(text)).toBe(`rates.json: ${problem}`);
+    expect(withoutPlace(messageOf(text))).toBe(`rates.json: ${problem}`);
+  });
+
+  it.each<[wrong: [string, string], line: number, column: number, path: (string | number)[]]>([
+    [['"version": "1.0"', '"version": "2.0"'], 2, 14, ['version']],
+    [
+      ['"burst_capacity": 2', '"burst_capacity": 0'],
+      14,
+      25,
+      ['domains', 'av-wiki.net', 'burst_capacity'],
+    ],
+    [['"burst_capacity": 2', '"burst": 2'], 14, 7, ['domains', 'av-wiki.net', 'burst']],
+    [
+      ['      "burst_capacity": 2', '      "max_concurrent": 2'],
+      12,
+      20,
+      ['domains', 'av-wiki.net', 'burst_capacity'],
+    ],
+    [['"default_config": {', '"default_config": 7, "x": {'], 3, 24, ['x']],
+    [
+      ['"javdb.com": {', '"https://u:secret@JavDB.com/": 5, "b.com": {'],
+      8,
+      36,
+      ['domains', 'javdb.com'],
+    ],
+  ])('names the place: %j', ([right, wrong], line, column, path) => {
+    expect(EXAMPLE).toContain(right);
+    const text = EXAMPLE.replace(right, wrong);
+    expect(messageOf(text)).toMatch(new RegExp(`^rates\\.json, line ${line}, column ${column}: `));
+    expect(errorOf(text)).toMatchObject({ path });
+    expect(messageOf(text)).not.toContain('secret');
   });
 
   it.each([
@@ -221,7 +265,7 @@ describe('a file of rules', () => {
           options = parseOutboundFile(text, 'rates.json');
         } catch (error) {
           expect(error).toBeInstanceOf(InvalidOutboundFileError);
-          expect((error as Error).message).toMatch(/^rates\.json: .+\.$|\?$/);
+          expect((error as Error).message).toMatch(/^rates\.json(, line \d+, column \d+)?: .+\.$/);
           return;
         }
         expect(() => new OutboundRules(options)).not.toThrow();
@@ -245,7 +289,11 @@ describe('reading a file of rules', () => {
     const path = join(folder, 'wrong.json');
     writeFileSync(path, '{}');
     await expect(readOutboundFile(path)).rejects.toThrow(
-      new InvalidOutboundFileError(path, 'Expected `version` to be "1.0", got undefined.'),
+      new InvalidOutboundFileError(
+        path,
+        'version must be "1.0", got undefined.',
+        'line 1, column 1',
+      ),
     );
   });
 

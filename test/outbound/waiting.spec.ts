@@ -92,7 +92,7 @@ describe('waiting for a domain', () => {
     await nextTurn();
     const failed = wait('d', { timeoutMs: 199 });
     await expect(failed).rejects.toThrow(WaitTimedOutError);
-    await expect(failed).rejects.toMatchObject({ waitMs: 200, domain: SITE });
+    await expect(failed).rejects.toMatchObject({ reason: 'rate', retryAfterMs: 200, domain: SITE });
     start('e', { timeoutMs: 200 });
     await ticker.advance(1_000);
     expect(gone).toEqual(['a 0', 'b 0', 'd WaitTimedOutError 0', 'c 100', 'e 200']);

@@ -5,6 +5,7 @@ import type { RedisServers } from '../../lib/redis/redis-servers.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
 import { serversOf } from '../../lib/redis/servers-of.js';
 import { SlotSplitStore } from '../../lib/redis/slot-split-store.js';
+import { gateContract } from '../contract/gate.contract.js';
 import { limitStoreContract } from '../contract/limit-store.contract.js';
 import { describeWithServers } from '../support/describe-with-servers.js';
 import { expectAllKeysExpire } from '../support/expect-all-keys-expire.js';
@@ -32,6 +33,16 @@ describeWithServers('cluster', 'on a cluster,', () => {
       store: new SlotSplitStore(store, (limit) => servers.slotOf(keys.nameOf(limit))),
       advanceUs: (us) => clock.advanceUs(us),
       close: () => undefined,
+    };
+  });
+
+  gateContract('a Redis store', () => {
+    const clock = new FakeClock(1_800_000_000_000_003);
+    const keys = new RedisKeys();
+    const store = new RedisStore(servers, { nowUs: () => clock.nowUs() });
+    return {
+      store: new SlotSplitStore(store, (limit) => servers.slotOf(keys.nameOf(limit))),
+      advanceUs: (us) => clock.advanceUs(us),
     };
   });
 

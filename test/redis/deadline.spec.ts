@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Deadline, DeadlineError } from '../../lib/redis/deadline.js';
 
 /** Keeps the process busy, so that timers are late and sockets are not read. */
@@ -77,5 +77,16 @@ describe('a deadline', () => {
     expect(waits.map(({ outcome }) => outcome)).toEqual(expected);
     // It watches again after it has been idle.
     await expect(deadline.within(never)).rejects.toThrow(DeadlineError);
+  });
+
+  it('has one timer, however many wait', async () => {
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    const deadline = new Deadline(10, nowMs);
+    const waits = Array.from({ length: 100 }, () => new Watched(deadline.within(never)));
+    const started = timers.mock.calls.length;
+    timers.mockRestore();
+    expect(started).toBe(1);
+    await Promise.all(waits.map(({ done }) => done));
+    expect(new Set(waits.map(({ outcome }) => outcome))).toEqual(new Set(['DeadlineError']));
   });
 });

@@ -96,3 +96,48 @@ it('decides in Redis as it does in memory, whatever the sequence', async () => {
   });
   await fc.assert(same, { numRuns: RUNS });
 }, 60_000);
+
+const MIXED = [
+  definePlan('mixed', { capacity: 8, tokensPerSecond: 2 }),
+  definePlan('mixed', { capacity: 30, tokensPerSecond: 0.7 }),
+  definePlan('mixed', { limit: 10, windowMs: 4_000 }),
+  definePlan('mixed', { limit: 4, windowMs: 4_000 }),
+  definePlan('mixed', { limit: 20, windowMs: 50_000 }),
+  definePlan('mixed', { maxConcurrent: 3, leaseMs: 2_000 }),
+] as const;
+
+const mixedStep = fc.record({
+  by: fc.constantFrom(0, 1),
+  cost: fc.integer({ min: 1, max: 6 }),
+  mode: fc.constantFrom<Inquiry['mode']>('take', 'take', 'take', 'peek'),
+  pauseUs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 6_000_000 })),
+  refunds: fc.nat(5).map((n) => n === 0),
+});
+
+it('decides in Redis as it does in memory while a plan has two definitions', async () => {
+  const pair = fc.uniqueArray(fc.constantFrom(...MIXED), { minLength: 2, maxLength: 2 });
+  const all = fc.array(mixedStep, { minLength: 5, maxLength: 40 });
+  const same = fc.asyncProperty(pair, all, async (plans, steps) => {
+    const clock = new FakeClock(1_800_000_000_000_007);
+    const stores: LimitStore[] = [
+      new MemoryStore(clock),
+      new RedisStore(servers, { nowUs: () => clock.nowUs(), keyPrefix: randomUUID() }),
+    ];
+    let number = 0;
+    for (const { by, cost, mode, pauseUs, refunds } of steps) {
+      clock.advanceUs(pauseUs);
+      const limits = [{ plan: plans[by]!, key: 'a', cost }];
+      const leaseId = `lease-${number++}`;
+      const heard: unknown[] = [];
+      for (const store of stores) {
+        const decision = await store.decide({ limits, mode, maxWaitUs: 0, leaseId });
+        heard.push(said(decision));
+        if (!refunds || !decision.allowed || mode === 'peek') continue;
+        heard.push(await store.giveBack({ kind: 'refund', limits, decision }));
+      }
+      const half = heard.length / 2;
+      expect(heard.slice(half)).toEqual(heard.slice(0, half));
+    }
+  });
+  await fc.assert(same, { numRuns: RUNS, interruptAfterTimeLimit: 30_000 });
+}, 60_000);

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
+import { Deadline } from '../../lib/redis/deadline.js';
 import type { RedisServers } from '../../lib/redis/redis-servers.js';
 import { serversOf } from '../../lib/redis/servers-of.js';
 import { RedisStore } from '../../lib/redis/redis-store.js';
@@ -64,4 +65,26 @@ it('tells what each round trip was for', async () => {
   await store.documents.readDocument('timed');
   await store.lookAtGate({ key: 'timed', probeUs: 1 });
   expect(told).toEqual(['decide', 'renew', 'release', 'give_back', 'reset', 'document', 'gate']);
+});
+
+it('is patient with those who would wait anyway, unless somebody travels with them who would not', async () => {
+  const [deadline, patience] = [10_000, 20_000].map((ms) => new Deadline(ms, () => 0));
+  const asked = {
+    deadline: jest.spyOn(deadline!, 'within'),
+    patience: jest.spyOn(patience!, 'within'),
+  };
+  const store = new RedisStore(servers, { deadline, patience });
+  const ask = (mode: 'take' | 'reserve', maxWaitUs: number) => {
+    const limits = [{ plan: definePlan('patient', '1000/s'), key: 'patient', cost: 1 }];
+    return store.decide({ limits, mode, maxWaitUs, leaseId: '' });
+  };
+  const timesAsked = () => [asked.deadline, asked.patience].map(({ mock }) => mock.calls.length);
+  await ask('take', 0);
+  expect(timesAsked()).toEqual([1, 0]);
+  await ask('reserve', 0);
+  expect(timesAsked()).toEqual([2, 0]);
+  await ask('reserve', 1);
+  expect(timesAsked()).toEqual([2, 1]);
+  await Promise.all([ask('reserve', 1), ask('take', 0)]);
+  expect(timesAsked()).toEqual([3, 1]);
 });

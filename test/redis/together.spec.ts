@@ -19,6 +19,8 @@ const PLANS = [
   definePlan('bucket', { capacity: 30, tokensPerSecond: 7 }),
   definePlan('window', { limit: 7, windowMs: 1_300 }),
   definePlan('window', { limit: 20, windowMs: 4_000 }),
+  definePlan('either', { limit: 12, windowMs: 2_000 }),
+  definePlan('either', { capacity: 20, tokensPerSecond: 4 }),
   definePlan('slots', { maxConcurrent: 5, leaseMs: 1_000 }),
   definePlan('slots', { maxConcurrent: 8, leaseMs: 3_000 }),
   definePlan('shadow', { limit: 2, windowMs: 1_000, shadow: true }),
@@ -64,13 +66,20 @@ function said({ limits, ...decision }: Decision) {
   return { ...decision, limits: limits.map(({ limit: _, ...one }) => one) };
 }
 
+/** Without the fields of the kind that was not charged last: they are not read any more. */
+function withoutLeftovers(fields: Record<string, Buffer>): Record<string, Buffer> {
+  const isOfBucket = [16, 64].includes(fields['x']?.length ?? 0);
+  const leftovers = isOfBucket ? ['ws', 'c', 'p'] : ['t', 'ts'];
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !leftovers.includes(name)));
+}
+
 /** All that is stored, by the names of keys without their prefix. */
 async function stored(prefix: string): Promise<Record<string, unknown>> {
   const names = (await client.keys(`${prefix}:*`)).sort();
   const contents = names.map(async (name) => {
     const content = name.endsWith(':leases')
       ? await client.zrange(name, '0', '-1', 'WITHSCORES')
-      : await client.hgetallBuffer(name);
+      : withoutLeftovers(await client.hgetallBuffer(name));
     return [name.slice(prefix.length), content] as const;
   });
   return Object.fromEntries(await Promise.all(contents));

@@ -5,7 +5,7 @@ import type { OutboundOptions } from '../../lib/nest/outbound-options.js';
 import { checkOutboundOptions } from '../../lib/nest/outbound-options.js';
 import { Outbound } from '../../lib/nest/outbound.js';
 
-const NO_KEEPER = { hold: () => undefined, drop: () => undefined };
+const NO_KEEPER = { hold: () => undefined, drop: () => undefined, limitHold: () => undefined };
 const GENEROUS = { requestsPerSecond: 1_000, burstCapacity: 1_000 };
 
 /** The outbound side as the module makes it, in real time. */

@@ -16,6 +16,8 @@ export interface OutboundStageOptions extends OutboundRulesOptions, Partial<Doma
   readonly ticker?: FakeTicker;
   readonly store?: LimitStore;
   readonly random?: () => number;
+  /** Names the process where several share the store. */
+  readonly holder?: string;
 }
 
 let leases = 0;
@@ -37,11 +39,12 @@ export class OutboundStage {
       default: options.default ?? { requestsPerSecond: 10, burstCapacity: 2 },
       domains: options.domains ?? {},
     });
-    const newLeaseId = () => `lease-${leases++}`;
+    const { holder } = options;
+    const newLeaseId = () => `${holder ?? 'lease'}:${leases++}`;
     this.book = new DomainBook(
       rules,
       {
-        ...{ store, watch, ticker, newLeaseId },
+        ...{ store, watch, ticker, newLeaseId, holder },
         onShut: (name, shut) => this.throttler.hearShut(name, shut),
       },
       {
@@ -49,6 +52,7 @@ export class OutboundStage {
         onStoreFailure: 'local',
         maxDomains: options.maxDomains ?? 1_000,
         idleMs: options.idleMs ?? 3_600_000,
+        slotLeaseMs: options.slotLeaseMs ?? 12_000,
       },
     );
     this.throttler = new AdaptiveThrottler(this.book, store, options.random ?? (() => 0.5));

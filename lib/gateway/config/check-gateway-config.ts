@@ -1,8 +1,19 @@
 import { isIPv4 } from 'node:net';
 import { DEFAULT_LEASE_MS } from '../../core/define-plan.js';
+import { checked } from '../../core/check/check.js';
+import type { Fields } from '../../core/check/containers.js';
+import { list, object } from '../../core/check/containers.js';
+import { Mistake, UnexpectedValue } from '../../core/check/mistake.js';
+import type { Path } from '../../core/check/path.js';
+import { checkedLater, optional, text, wholeNumber, withDefault } from '../../core/check/values.js';
 import { listKnown, quote } from '../../core/errors.js';
-import type { CompleteLimits, GatewayConfig } from './gateway-config.js';
-import { checkFields, completeLimits, InvalidGatewayConfigError } from './gateway-config.js';
+import type {
+  CompleteLimits,
+  GatewayBackend,
+  GatewayConfig,
+  GatewayRoute,
+} from './gateway-config.js';
+import { configError, levelLimits, NO_LIMITS } from './gateway-config.js';
 import { normalizeHost } from '../routes/host-name.js';
 import { readPath } from '../routes/request-path.js';
 
@@ -29,109 +40,142 @@ export interface CheckedGateway {
 
 /** Routes of a gateway at most, and backends at most. */
 export const MAX_GATEWAY_ENTRIES = 10_000;
-/** The fields of a configuration. */
-export const GATEWAY_FIELDS: readonly string[] = [
-  'server',
-  'backends',
-  'routes',
-  'connectionLeaseMs',
-];
 /** The shortest and the longest lease of connections. */
 const [MIN_LEASE_MS, MAX_LEASE_MS] = [100, 86_400_000];
 
-const SERVER_FIELDS: readonly string[] = ['rateLimit'];
-const BACKEND_FIELDS: readonly string[] = ['name', 'rateLimit'];
-const ROUTE_FIELDS: readonly string[] = ['id', 'host', 'path', 'backend', 'rateLimit'];
-
 const NAME = /^(?=.*\S)[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u;
-const EXPECTED_NAME = 'a name of 1 to 200 printable characters';
 const HOST =
   /^(?:\*|(?:\*\.)?[\p{L}\p{M}\p{N}_-]+(?:\.[\p{L}\p{M}\p{N}_-]+)*\.?(?::\d{1,5})?|\[[\da-fA-F:.]+\](?::\d{1,5})?)$/u;
+const EXPECTED_HOST =
+  'a host such as "api.example.com" or "[2001:db8::1]", "*.example.com" for all that are below, ' +
+  'or "*" for any';
 const WILDCARD = '*.';
 /** Neither patterns, nor a query, nor anything that servers read in different ways. */
 const PATH =
   /^(?!.*(?:\/:|:\/|%2[eEfF]|%5[cC]|(?:^|\/)\.{1,2}(?:\/|$)))[^\s*?#{}\\;\p{C}]{1,1000}$/u;
+const EXPECTED_PATH =
+  'what paths begin with, such as "/api", in at most 1000 characters and without patterns, query, ' +
+  '";", dot segments and escaped slashes';
+
+interface ServerFields extends Record<keyof NonNullable<GatewayConfig['server']>, unknown> {
+  readonly rateLimit: CompleteLimits;
+}
+
+interface BackendFields extends Record<keyof GatewayBackend, unknown> {
+  readonly name: string;
+  readonly rateLimit: CompleteLimits;
+}
+
+interface RouteFields extends Record<keyof GatewayRoute, unknown> {
+  readonly id: string | undefined;
+  readonly host: string;
+  readonly path: string;
+  readonly backend: unknown;
+  readonly rateLimit: CompleteLimits;
+}
+
+/** A configuration whose parts are fine, each by itself. */
+export interface GatewayParts extends Record<keyof GatewayConfig, unknown> {
+  readonly server: ServerFields;
+  readonly backends: readonly BackendFields[];
+  readonly routes: readonly RouteFields[];
+  readonly connectionLeaseMs: number;
+}
+
+const name = text('a name of 1 to 200 printable characters', NAME);
+const entries = { expected: 'a list', most: MAX_GATEWAY_ENTRIES };
+const backend = object<BackendFields>({ name, rateLimit: levelLimits });
+const route = object<RouteFields>({
+  id: optional(name),
+  host,
+  path: pathPrefix,
+  // Whether there is one of that name is seen when all are known.
+  backend: checkedLater(),
+  rateLimit: levelLimits,
+});
+
+/** The fields of a configuration. */
+export const GATEWAY_FIELDS: Fields<GatewayParts> = {
+  server: withDefault(object<ServerFields>({ rateLimit: levelLimits }), { rateLimit: NO_LIMITS }),
+  backends: withDefault(list(backend, entries), []),
+  routes: withDefault(list(route, entries), []),
+  connectionLeaseMs: withDefault(
+    wholeNumber(
+      MIN_LEASE_MS,
+      MAX_LEASE_MS,
+      `a whole number of milliseconds from ${MIN_LEASE_MS} to ${MAX_LEASE_MS} (a day)`,
+    ),
+    DEFAULT_LEASE_MS,
+  ),
+};
+
+const parts = object(GATEWAY_FIELDS);
 
 /**
  * Checks a configuration and fills in what it leaves out. Throws an `InvalidGatewayConfigError` that
  * starts with the path of what is wrong, such as `routes[2].rateLimit.maxQps`.
  */
 export function checkGatewayConfig(config: GatewayConfig): CheckedGateway {
-  checkFields('The gateway', config, GATEWAY_FIELDS);
-  const backends = backendsIn(config.backends);
+  return checked((value, path) => assemble(parts(value, path)), config, configError);
+}
+
+/** Puts the parts together. Throws a `Mistake` where they do not fit. */
+export function assemble(given: GatewayParts): CheckedGateway {
+  const backends = backendsByName(given.backends);
   return Object.freeze({
-    connectionLeaseMs: leaseIn(config.connectionLeaseMs),
-    server: serverIn(config.server),
+    connectionLeaseMs: given.connectionLeaseMs,
+    server: given.server.rateLimit,
     backends,
-    routes: routesIn(config.routes, backends),
+    routes: routesTo(backends, given.routes),
   });
 }
 
-function leaseIn(leaseMs: number = DEFAULT_LEASE_MS): number {
-  const isWhole = Number.isSafeInteger(leaseMs);
-  if (isWhole && leaseMs >= MIN_LEASE_MS && leaseMs <= MAX_LEASE_MS) return leaseMs;
-  throw new InvalidGatewayConfigError(
-    'connectionLeaseMs must be a whole number of milliseconds from ' +
-      `${MIN_LEASE_MS} to ${MAX_LEASE_MS} (a day), got ${quote(leaseMs)}.`,
-  );
-}
-
-function serverIn(server: GatewayConfig['server']): CompleteLimits {
-  if (server !== undefined) checkFields('server', server, SERVER_FIELDS);
-  return completeLimits('server.rateLimit', server?.rateLimit);
-}
-
-function backendsIn(backends: GatewayConfig['backends']): ReadonlyMap<string, CompleteLimits> {
-  const checked = new Map<string, CompleteLimits>();
-  for (const [index, backend] of entriesOf('backends', backends)) {
-    const where = `backends[${index}]`;
-    checkFields(where, backend, BACKEND_FIELDS);
-    const name = nameIn(`${where}.name`, backend.name);
-    if (checked.has(name)) {
-      const first = [...checked.keys()].indexOf(name);
-      throw new InvalidGatewayConfigError(
-        `${where}.name: ${quote(name)} is the name of backends[${first}] as well. Keep one of them.`,
+function backendsByName(given: readonly BackendFields[]): ReadonlyMap<string, CompleteLimits> {
+  const byName = new Map<string, CompleteLimits>();
+  for (const [index, one] of given.entries()) {
+    if (byName.has(one.name)) {
+      const first = given.findIndex((other) => other.name === one.name);
+      throw new Mistake(
+        ['backends', index, 'name'],
+        `${quote(one.name)} is the name of backends[${first}] as well. Keep one of them.`,
       );
     }
-    checked.set(name, completeLimits(`${where}.rateLimit`, backend.rateLimit));
+    byName.set(one.name, one.rateLimit);
   }
-  return checked;
+  return byName;
 }
 
-function routesIn(
-  routes: GatewayConfig['routes'],
+function routesTo(
   backends: ReadonlyMap<string, CompleteLimits>,
+  given: readonly RouteFields[],
 ): readonly CheckedRoute[] {
-  const checked: CheckedRoute[] = [];
   /** What has to differ, and which route has it. */
   const places = new Map<string, number>();
   const ids = new Map<string, number>();
-  for (const [index, route] of entriesOf('routes', routes)) {
-    const where = `routes[${index}]`;
-    const one = routeIn(where, route, backends);
+  const routes = given.map((fields, index) => {
+    const where: Path = ['routes', index];
+    const one = checkedRoute(fields, backends, where);
     checkPlace(where, one, places.get(one.host + one.path));
     checkId(where, one, ids.get(one.id));
     places.set(one.host + one.path, index);
     ids.set(one.id, index);
-    checked.push(one);
-  }
-  return Object.freeze(checked);
+    return one;
+  });
+  return Object.freeze(routes);
 }
 
-function routeIn(
-  where: string,
-  route: NonNullable<GatewayConfig['routes']>[number],
+function checkedRoute(
+  fields: RouteFields,
   backends: ReadonlyMap<string, CompleteLimits>,
+  where: Path,
 ): CheckedRoute {
-  checkFields(where, route, ROUTE_FIELDS);
-  const host = hostIn(`${where}.host`, route.host);
-  const path = pathIn(`${where}.path`, route.path);
+  const { id, host, path, rateLimit } = fields;
   return Object.freeze({
-    id: nameIn(`${where}.id`, route.id === undefined ? defaultId(host, path) : route.id),
+    id: name(id ?? defaultId(host, path), [...where, 'id']),
     host,
     path,
-    backend: backendIn(`${where}.backend`, route.backend, backends),
-    limits: completeLimits(`${where}.rateLimit`, route.rateLimit),
+    backend: knownBackend(fields.backend, backends, [...where, 'backend']),
+    limits: rateLimit,
   });
 }
 
@@ -139,34 +183,10 @@ function defaultId(host: string, path: string): string {
   return path === '/' ? host : host + path;
 }
 
-function entriesOf<Entry>(
-  where: string,
-  entries: readonly Entry[] | undefined,
-): Iterable<[number, Entry]> {
-  if (entries === undefined) return [];
-  if (!Array.isArray(entries)) {
-    throw new InvalidGatewayConfigError(`${where} must be a list, got ${quote(entries)}.`);
-  }
-  if (entries.length > MAX_GATEWAY_ENTRIES) {
-    throw new InvalidGatewayConfigError(
-      `${where} must have at most ${MAX_GATEWAY_ENTRIES} entries, got ${entries.length}.`,
-    );
-  }
-  return entries.entries();
-}
-
-function nameIn(where: string, name: unknown): string {
-  if (typeof name === 'string' && NAME.test(name)) return name;
-  throw new InvalidGatewayConfigError(`${where} must be ${EXPECTED_NAME}, got ${quote(name)}.`);
-}
-
-function hostIn(where: string, written: unknown): string {
-  const host = typeof written === 'string' && HOST.test(written) ? hostOf(written) : undefined;
-  if (host !== undefined) return host;
-  throw new InvalidGatewayConfigError(
-    `${where} must be a host such as "api.example.com" or "[2001:db8::1]", "*.example.com" for all ` +
-      `that are below, or "*" for any, got ${quote(written)}.`,
-  );
+function host(written: unknown, where: Path): string {
+  const found = typeof written === 'string' && HOST.test(written) ? hostOf(written) : undefined;
+  if (found !== undefined) return found;
+  throw new UnexpectedValue(where, EXPECTED_HOST, written);
 }
 
 function hostOf(written: string): string | undefined {
@@ -178,45 +198,40 @@ function hostOf(written: string): string | undefined {
   return isIPv4(name) ? undefined : WILDCARD + name;
 }
 
-function pathIn(where: string, written: unknown): string {
+function pathPrefix(written: unknown, where: Path): string {
   if (written === undefined) return '/';
-  if (typeof written !== 'string' || !PATH.test(written)) throw invalidPath(where, written);
-  // Requests carry the bytes of other letters as escapes.
-  const ascii = written.replace(/[^!-~]+/g, (letters) => encodeURIComponent(letters));
-  const [path, ...others] = readPath(`/${ascii}`).readings;
-  if (others.length > 0) throw invalidPath(where, written);
-  return path;
+  if (typeof written === 'string' && PATH.test(written)) {
+    // Requests carry the bytes of other letters as escapes.
+    const ascii = written.replace(/[^!-~]+/g, (letters) => encodeURIComponent(letters));
+    const [path, ...others] = readPath(`/${ascii}`).readings;
+    if (others.length === 0) return path;
+  }
+  throw new UnexpectedValue(where, EXPECTED_PATH, written);
 }
 
-function invalidPath(where: string, written: unknown): InvalidGatewayConfigError {
-  return new InvalidGatewayConfigError(
-    `${where} must be what paths begin with, such as "/api", in at most 1000 characters and without ` +
-      `patterns, query, ";", dot segments and escaped slashes, got ${quote(written)}.`,
-  );
-}
-
-function backendIn(
-  where: string,
-  name: unknown,
+function knownBackend(
+  wanted: unknown,
   backends: ReadonlyMap<string, CompleteLimits>,
+  where: Path,
 ): string {
-  if (typeof name === 'string' && backends.has(name)) return name;
-  throw new InvalidGatewayConfigError(
-    `${where}: unknown backend ${quote(name)}. ${listKnown('backends', [...backends.keys()])}`,
-  );
+  if (typeof wanted === 'string' && backends.has(wanted)) return wanted;
+  const known = listKnown('backends', [...backends.keys()]);
+  throw new Mistake(where, `unknown backend ${quote(wanted)}. ${known}`);
 }
 
-function checkPlace(where: string, { host, path }: CheckedRoute, first: number | undefined): void {
+function checkPlace(where: Path, { host, path }: CheckedRoute, first: number | undefined): void {
   if (first === undefined) return;
-  throw new InvalidGatewayConfigError(
-    `${where}: ${quote(host)} and ${quote(path)} are host and path of routes[${first}] as well. ` +
+  throw new Mistake(
+    where,
+    `${quote(host)} and ${quote(path)} are host and path of routes[${first}] as well. ` +
       'Keep one of them.',
   );
 }
 
-function checkId(where: string, { id }: CheckedRoute, first: number | undefined): void {
+function checkId(where: Path, { id }: CheckedRoute, first: number | undefined): void {
   if (first === undefined) return;
-  throw new InvalidGatewayConfigError(
-    `${where}.id: ${quote(id)} is the id of routes[${first}] as well. Give it another.`,
+  throw new Mistake(
+    [...where, 'id'],
+    `${quote(id)} is the id of routes[${first}] as well. Give it another.`,
   );
 }

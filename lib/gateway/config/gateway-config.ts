@@ -1,5 +1,11 @@
-import { RateLimitError, listKnown, quote } from '../../core/errors.js';
+import type { Check } from '../../core/check/check.js';
+import { checked } from '../../core/check/check.js';
+import { object } from '../../core/check/containers.js';
+import type { Mistake } from '../../core/check/mistake.js';
+import type { Path } from '../../core/check/path.js';
+import { wholeNumber, withDefault } from '../../core/check/values.js';
 import { MAX_QUOTA } from '../../core/define-plan.js';
+import { RateLimitError } from '../../core/errors.js';
 import { UNLIMITED } from '../../core/plan.js';
 
 /** What one level allows. −1 is no limit, 0 refuses all, more than 0 limits. */
@@ -102,40 +108,32 @@ export const LIMIT_FIELDS = Object.keys(NO_LIMITS) as readonly (keyof LevelLimit
 export class InvalidGatewayConfigError extends RateLimitError {
   override readonly name = 'InvalidGatewayConfigError';
 
-  constructor(problem: string) {
-    super('INVALID_OPTION', problem);
+  constructor(problem: string, path?: Path) {
+    super('INVALID_OPTION', problem, path);
   }
 }
 
-/** Checks limits and fills in what they leave out; `where` is how errors call the place. */
-export function completeLimits(where: string, limits: LevelLimits | undefined): CompleteLimits {
-  if (limits === undefined) return NO_LIMITS;
-  checkFields(where, limits, LIMIT_FIELDS);
-  for (const field of LIMIT_FIELDS) {
-    const value = limits[field];
-    if (value === undefined || isLimit(value)) continue;
-    throw new InvalidGatewayConfigError(
-      `${where}.${field} must be a whole number from -1 (no limit) to ${MAX_QUOTA}, got ${quote(value)}.`,
-    );
-  }
-  const said = Object.entries(limits).filter(([, value]) => value !== undefined);
-  return Object.freeze({ ...NO_LIMITS, ...Object.fromEntries(said) });
+const limit = withDefault(
+  wholeNumber(UNLIMITED, MAX_QUOTA, `a whole number from -1 (no limit) to ${MAX_QUOTA}`),
+  UNLIMITED,
+);
+const limits = object<CompleteLimits>({
+  maxQps: limit,
+  maxConnections: limit,
+  maxQpsPerClient: limit,
+  maxConnectionsPerClient: limit,
+});
+
+/** The limits of a level. What is left out is no limit. */
+export const levelLimits: Check<CompleteLimits> = (value, path) =>
+  value === undefined ? NO_LIMITS : Object.freeze(limits(value, path));
+
+/** Checks the limits that stand at a path, and fills in what they leave out. */
+export function completeLimits(given: LevelLimits | undefined, path: Path): CompleteLimits {
+  return checked(levelLimits, given, configError, path);
 }
 
-/** Refuses what is no object, and fields that it may not have. */
-export function checkFields(where: string, value: unknown, known: readonly string[]): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new InvalidGatewayConfigError(`${where} must be an object, got ${quote(value)}.`);
-  }
-  const unknown = Object.keys(value).find((field) => !known.includes(field));
-  if (unknown === undefined) return;
-  throw new InvalidGatewayConfigError(
-    `${where}: unknown field ${quote(unknown)}. ${listKnown('fields', known)}`,
-  );
-}
-
-function isLimit(value: unknown): boolean {
-  return (
-    Number.isSafeInteger(value) && (value as number) >= UNLIMITED && (value as number) <= MAX_QUOTA
-  );
+/** The error for what is wrong with a configuration. */
+export function configError(mistake: Mistake): InvalidGatewayConfigError {
+  return new InvalidGatewayConfigError(mistake.sentence('The gateway'), mistake.path);
 }

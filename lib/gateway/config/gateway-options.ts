@@ -1,6 +1,8 @@
-import { InvalidOptionError } from '../../core/errors.js';
+import { checked } from '../../core/check/check.js';
+import { object } from '../../core/check/containers.js';
+import { optionError } from '../../core/check/mistake.js';
+import { flag, optional, text } from '../../core/check/values.js';
 import type { GatewayConfig } from './gateway-config.js';
-import { checkFields } from './gateway-config.js';
 
 /** The configuration of a gateway in a file. */
 export interface GatewayFileOptions {
@@ -16,18 +18,14 @@ export interface GatewayFileOptions {
 /** What a gateway limits: the configuration itself, or a file that contains it. */
 export type GatewayOptions = GatewayConfig | GatewayFileOptions;
 
-const FILE_OPTIONS: readonly string[] = ['file', 'watch'];
+const fileOptions = object<GatewayFileOptions>({
+  file: text('the path of a file'),
+  watch: optional(flag),
+});
 
 /** Whether the configuration is in a file. Throws if the file is not named properly. */
 export function isInFile(options: GatewayOptions): options is GatewayFileOptions {
   if (!('file' in options) && !('watch' in options)) return false;
-  checkFields('gateway', options, FILE_OPTIONS);
-  const { file, watch = true } = options as Partial<GatewayFileOptions>;
-  if (typeof file !== 'string' || file === '') {
-    throw new InvalidOptionError('gateway.file', 'the path of a file', file);
-  }
-  if (typeof watch !== 'boolean') {
-    throw new InvalidOptionError('gateway.watch', 'true or false', watch);
-  }
+  checked(fileOptions, options, optionError, ['gateway']);
   return true;
 }

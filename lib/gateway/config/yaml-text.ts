@@ -94,16 +94,19 @@ export class YamlText {
     }
   }
 
-  /** Where the value at this path stands, or its closest ancestor; with a field: where its key does. */
-  placeOf(path: readonly (string | number)[], field?: string): string {
+  /**
+   * Where the value at this path starts, or the closest ancestor that is there. With `atKey`, where
+   * the key starts that the path ends with.
+   */
+  placeOf(path: readonly (string | number)[], atKey = false): string {
     let node = this.#resolved(this.#document.contents);
-    for (const step of path) {
+    for (const step of atKey ? path.slice(0, -1) : path) {
       const next = this.#resolved(node?.get?.(step, true));
       if (!next) break;
       node = next;
     }
     const keys = node?.items?.map(({ key }) => key as YamlNode | undefined);
-    const key = keys?.find((one) => field !== undefined && String(one?.value) === field);
+    const key = atKey ? keys?.find((one) => String(one?.value) === path.at(-1)) : undefined;
     return this.#placeAt((key ?? node)?.range?.[0] ?? 0);
   }
 

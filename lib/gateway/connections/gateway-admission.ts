@@ -1,6 +1,6 @@
 import type { Awaitable } from '../../core/awaitable.js';
 import { isPending } from '../../core/awaitable.js';
-import type { LeaseTies } from '../../core/lease.js';
+import type { LeaseTies } from '../../core/held-slots.js';
 import { heldBy } from '../../core/lent-slots.js';
 import type { Decision } from '../../core/limit-store.js';
 import { UNLIMITED_DECISION } from '../../core/rate-limit-result.js';

@@ -1,5 +1,5 @@
 import { NEVER } from '../../core/counter.js';
-import type { LeaseTies } from '../../core/lease.js';
+import type { LeaseTies } from '../../core/held-slots.js';
 import { Lease } from '../../core/lease.js';
 import type { Decision, HeldLease } from '../../core/limit-store.js';
 import { denialOf } from '../../core/rate-limit-result.js';
@@ -49,9 +49,8 @@ export class GatewayAnswer extends Lease {
   }
 
   /** An open connection must be counted: if the store has lost it, it is counted again. */
-  override async lose(): Promise<void> {
-    await this.giveBack();
-    await this.#onForgotten?.(this);
+  protected override lossListener(): () => Promise<void> {
+    return async () => this.#onForgotten?.(this);
   }
 
   /** Counts the connection by more limits. Returns false if it has ended: the caller has to release them. */

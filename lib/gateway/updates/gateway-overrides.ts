@@ -44,7 +44,7 @@ export function withOverrides(
 export function parseOverrides(text: string): GatewayOverrides {
   const { server, backends, routes, epochs, serverQps } = JSON.parse(text) as GatewayOverrides;
   return {
-    ...(server ? { server: completeLimits('server', server) } : {}),
+    ...(server ? { server: completeLimits(server, ['server']) } : {}),
     backends: checkedRecord(backends),
     routes: checkedRecord(routes),
     epochs: {
@@ -161,7 +161,7 @@ function keep<T>(record: Readonly<Record<string, T>>, wanted: (key: string) => b
 
 function checkedRecord(record: Readonly<Record<string, LevelLimits>>) {
   const entries = Object.entries(record);
-  return Object.fromEntries(entries.map(([key, limits]) => [key, completeLimits(key, limits)]));
+  return Object.fromEntries(entries.map(([key, limits]) => [key, completeLimits(limits, [key])]));
 }
 
 /** The own property of a record: names such as `constructor` must not find what objects inherit. */

@@ -1,14 +1,16 @@
+import { UnexpectedValue } from '../../core/check/mistake.js';
+import type { Path } from '../../core/check/path.js';
 import type { GatewayOverrides } from './gateway-overrides.js';
 import { differenceOf, own, withServer } from './gateway-overrides.js';
 import type { CompleteLimits, LevelLimits } from '../config/gateway-config.js';
-import { completeLimits, InvalidGatewayConfigError, NO_LIMITS } from '../config/gateway-config.js';
+import { completeLimits, configError, NO_LIMITS } from '../config/gateway-config.js';
 import type { GatewayUpdate } from './gateway-settings.js';
 import type { GatewayEpochs } from '../limits/gateway-state.js';
 import { unknownName } from '../limits/unknown-name.js';
 
 /** Sets the limits of the whole server; null for no limits. */
 export function serverUpdate(limits: LevelLimits | null): GatewayUpdate {
-  const after = completed('server', limits);
+  const after = completed(limits, ['server']);
   return ({ config, overrides }) => {
     const before = overrides.server ?? config.server;
     if (differenceOf(before, after).length === 0) return undefined;
@@ -18,7 +20,7 @@ export function serverUpdate(limits: LevelLimits | null): GatewayUpdate {
 
 /** Sets the limits of a backend; null for no limits. */
 export function backendUpdate(name: string, limits: LevelLimits | null): GatewayUpdate {
-  const after = completed(`backend ${name}`, limits);
+  const after = completed(limits, ['backends', name]);
   return ({ config, overrides }) => {
     const configured = config.backends.get(name);
     if (!configured) throw unknownName('backend', name, config.backends.keys());
@@ -30,7 +32,7 @@ export function backendUpdate(name: string, limits: LevelLimits | null): Gateway
 
 /** Sets the limits of a route; null for no limits. */
 export function routeUpdate(routeId: string, limits: LevelLimits | null): GatewayUpdate {
-  const after = completed(`route ${routeId}`, limits);
+  const after = completed(limits, ['routes', routeId]);
   return ({ config, overrides }) => {
     const configured = config.routes.find(({ id }) => id === routeId);
     const ids = config.routes.map(({ id }) => id);
@@ -58,13 +60,10 @@ export function fromZero(level: keyof GatewayEpochs): GatewayUpdate {
 }
 
 /** Refuses undefined: a forgotten argument must not remove all limits. */
-function completed(where: string, limits: LevelLimits | null): CompleteLimits {
-  if (limits === undefined) {
-    throw new InvalidGatewayConfigError(
-      `${where} must be an object, or null for no limits, got undefined.`,
-    );
-  }
-  return completeLimits(where, limits ?? NO_LIMITS);
+function completed(limits: LevelLimits | null, path: Path): CompleteLimits {
+  if (limits !== undefined) return completeLimits(limits ?? NO_LIMITS, path);
+  const expected = 'an object, or null for no limits';
+  throw configError(new UnexpectedValue(path, expected, limits));
 }
 
 function nextEpoch(overrides: GatewayOverrides, level: keyof GatewayEpochs): GatewayOverrides {

@@ -10,6 +10,7 @@ import { HeaderMemo, newToldHeaders, writeHeaders } from '../rate-limit-headers.
 import type { CheckedOptions } from '../rate-limit-options.js';
 import { RateLimitUnavailableException } from '../rate-limit-unavailable.exception.js';
 import { CHECKED_OPTIONS } from '../rate-limit.module-definition.js';
+import { releaseWhenDone } from '../release-when-done.js';
 import { rememberTold } from '../request-state.js';
 import type { FrameworkRequest } from './upgrade-request.js';
 
@@ -23,6 +24,11 @@ export class GatewayDoor {
     private readonly resolvers: KeyResolvers,
     @Inject(CHECKED_OPTIONS) private readonly options: CheckedOptions,
   ) {}
+
+  /** Like `enter`, and ends the connection when the response is over. */
+  async pass(request: FrameworkRequest, target: string, response: ServerResponse): Promise<void> {
+    releaseWhenDone(await this.enter(request, target, response), response);
+  }
 
   /**
    * Returns the connection of a request that may go on; throws the refusal of one that may not.

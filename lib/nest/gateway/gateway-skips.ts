@@ -9,15 +9,14 @@ import {
 } from '@nestjs/core';
 import { isPlainPath } from '../../gateway/routes/request-path.js';
 import { isSkipped } from '../handler-chains.js';
-import { routeOrderOf, servesHeadByGet } from '../http-platform.js';
+import { servesHeadByGet, takesFirstRoute } from '../http-platform.js';
+import { GatewaySkipCheck } from './gateway-skip-check.js';
 import { RoutePattern } from './route-pattern.js';
 import type { ServedRoute } from './served-routes.js';
 import { ServedRoutes } from './served-routes.js';
 
 /** Metadata of a method; Nest copies it to the handler that it gives to the platform. */
 const MARK_METADATA = 'nestjs-floodgate:gateway-skip';
-/** The longest value of a parameter that Fastify accepts by default. */
-const MAX_VALUE_LENGTH = 100;
 
 /** A method that `@SkipRateLimit()` leaves out. */
 interface Mark {
@@ -41,7 +40,6 @@ class SkippedPaths {
   has(path: string): boolean {
     if (this.texts.has(path)) return true;
     if (this.patterns.length === 0 || !isPlainPath(path)) return false;
-    if (path.split('/').some(({ length }) => length > MAX_VALUE_LENGTH)) return false;
     return this.patterns.some((pattern) => pattern.matches(path));
   }
 }
@@ -49,7 +47,8 @@ class SkippedPaths {
 /**
  * Knows which requests go to handlers that `@SkipRateLimit()` leaves out. The gateway runs before the
  * router, so it decides by the path: a request is skipped only if its path is written as the route is
- * and no other route could take it. All other requests are counted.
+ * and no other route could take it. All other requests are counted. On Fastify, `GatewaySkipCheck`
+ * verifies afterwards that the route was the right one, whatever other routes there are.
  */
 @Injectable()
 export class GatewaySkips implements OnApplicationBootstrap {
@@ -61,6 +60,7 @@ export class GatewaySkips implements OnApplicationBootstrap {
     private readonly config: ApplicationConfig,
     private readonly routes: ServedRoutes,
     private readonly host: HttpAdapterHost,
+    private readonly check: GatewaySkipCheck,
   ) {}
 
   /** Whether a request, by its method and target, goes to a handler that is left out. */
@@ -79,12 +79,14 @@ export class GatewaySkips implements OnApplicationBootstrap {
     for (const [handler, controllers] of users) {
       const skipping = controllers.filter((controller) => isSkipped(controller, handler));
       if (skipping.length === 0) continue;
+      if (!this.check.isOn) this.check.start();
       const problem =
         skipping.length < controllers.length
           ? 'another controller inherits it, and is not left out'
           : this.#filterOf(skipping, handler);
       const mark: Mark = { owner: this, name: `${skipping[0]!.name}.${handler.name}`, problem };
       Reflect.defineMetadata(MARK_METADATA, mark, handler);
+      if (problem === undefined) this.check.mark(handler);
     }
   }
 
@@ -123,7 +125,7 @@ export class GatewaySkips implements OnApplicationBootstrap {
       return 'its controller is for some hosts only';
     }
     const versioning = this.config.getVersioning();
-    if (!versioning || versioning.type === VersioningType.URI) return undefined;
+    if (this.check.isOn || !versioning || versioning.type === VersioningType.URI) return undefined;
     const isFiltered = controllers.some((controller) => {
       const version: unknown =
         Reflect.getMetadata(VERSION_METADATA, handler) ??
@@ -146,14 +148,14 @@ export class GatewaySkips implements OnApplicationBootstrap {
     routes: readonly MarkedRoute[],
   ): string | undefined {
     if (!route.pattern.isClear) return 'its path has wildcards or patterns';
-    const order = routeOrderOf(this.host.httpAdapter);
+    if (this.check.isOn) return undefined;
+    const isFirst = takesFirstRoute(this.host.httpAdapter);
     const other = routes.find((one, at) => {
       if (one === route || (one.mark && one.mark.problem === undefined)) return false;
       if (!shareMethod(one.method, route.method) || !one.pattern.overlaps(route.pattern)) {
         return false;
       }
-      if (order === 'first') return at < index;
-      return order === 'unknown' || !route.pattern.isPreferredTo(one.pattern);
+      return !isFirst || at < index;
     });
     return other && `${other.method} ${other.path} may take its requests`;
   }

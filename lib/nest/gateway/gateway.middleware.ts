@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { NestMiddleware } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { GatewayDoor } from './gateway-door.js';
+import { GatewaySkipCheck } from './gateway-skip-check.js';
 import { GatewaySkips } from './gateway-skips.js';
-import { releaseWhenDone } from '../release-when-done.js';
 import { routedTarget } from './routed-target.js';
 import type { FrameworkRequest } from './upgrade-request.js';
 
@@ -17,14 +17,13 @@ export class GatewayMiddleware implements NestMiddleware<FrameworkRequest, Serve
   constructor(
     private readonly door: GatewayDoor,
     private readonly skips: GatewaySkips,
+    private readonly check: GatewaySkipCheck,
   ) {}
 
   async use(request: FrameworkRequest, response: ServerResponse, next: () => void): Promise<void> {
     const target = routedTarget(request);
-    if (!this.skips.has(request.method, target)) {
-      const connection = await this.door.enter(request, target, response);
-      releaseWhenDone(connection, response);
-    }
+    if (this.skips.has(request.method, target)) this.check.add(request);
+    else await this.door.pass(request, target, response);
     next();
   }
 }

@@ -49,15 +49,6 @@ export class RoutePattern {
       if (own === undefined || other === undefined || areDifferent(own, other)) return false;
     }
   }
-
-  /** Whether a router that prefers text to parameters, and those to wildcards, takes this one first. */
-  isPreferredTo(pattern: RoutePattern): boolean {
-    const others = pattern.#segments;
-    const at = this.#segments.findIndex((own, i) => !areSame(own, others[i]));
-    if (at === -1) return others.length > this.#segments.length;
-    const [own, other] = [this.#segments[at], others[at]];
-    return typeof own === 'object' || (own === 'one' && other === 'rest');
-  }
 }
 
 function segmentOf(name: string): Segment {
@@ -78,9 +69,4 @@ function isOpen(segment: Segment | undefined): boolean {
 function areDifferent(one: Segment, other: Segment): boolean {
   if (typeof one !== 'object' || typeof other !== 'object') return false;
   return one.text.toLowerCase() !== other.text.toLowerCase();
-}
-
-function areSame(one: Segment, other: Segment | undefined): boolean {
-  if (typeof one === 'object' && typeof other === 'object') return !areDifferent(one, other);
-  return one === other;
 }

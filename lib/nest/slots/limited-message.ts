@@ -1,4 +1,4 @@
-import type { CallHandler } from '@nestjs/common';
+import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import type { Awaitable } from '../../core/awaitable.js';
 import type { Lease } from '../../core/lease.js';
@@ -11,13 +11,17 @@ import { SlotHold } from './slot-hold.js';
  */
 export function limitedMessage(
   enforce: () => Awaitable<Lease | void>,
+  context: ExecutionContext,
   next: CallHandler,
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     const goOn = (lease: Lease | void) => {
+      lease?.lentTo(`${context.getClass().name}.${context.getHandler().name}`);
       const slots = lease ? new SlotHold(lease) : undefined;
       if (subscriber.closed) return slots?.end();
-      const answer = slots ? new HandlerRun(slots.wait()).handle(next) : next.handle();
+      const answer = slots
+        ? new HandlerRun(context.getHandler(), slots.wait()).handle(next)
+        : next.handle();
       subscriber.add(answer.subscribe(subscriber));
     };
     // Through a promise in any case: what `enforce` throws is an error of the message.

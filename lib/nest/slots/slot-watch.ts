@@ -10,11 +10,15 @@ import { HandlerRun } from './handler-run.js';
 import type { SlotHold } from './slot-hold.js';
 
 /** Runs a handler that ends its slots together with the response. */
-export function handleHolding(slots: readonly SlotHold[], next: CallHandler): Observable<unknown> {
+export function handleHolding(
+  slots: readonly SlotHold[],
+  context: ExecutionContext,
+  next: CallHandler,
+): Observable<unknown> {
   return defer(() => {
     if (slots.some(({ isOver }) => isOver)) throw new ClientGoneException();
     const ends = slots.map((slot) => slot.wait());
-    return new HandlerRun(() => ends.forEach((end) => end())).handle(next);
+    return new HandlerRun(context.getHandler(), () => ends.forEach((end) => end())).handle(next);
   });
 }
 
@@ -26,7 +30,7 @@ const SLOT_WATCH: NestInterceptor = {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (context.getType() !== 'http') return next.handle();
     const slots = knownState(context.getArgByIndex<LimitedRequest>(0))?.slots;
-    return slots ? handleHolding(slots, next) : next.handle();
+    return slots ? handleHolding(slots, context, next) : next.handle();
   },
 };
 

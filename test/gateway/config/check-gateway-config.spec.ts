@@ -134,27 +134,36 @@ describe('a configuration of the gateway', () => {
     'what paths begin with, such as "/api", in at most 1000 characters and without patterns, query, ' +
     '";", dot segments and escaped slashes';
   it.each([
-    [null, 'The gateway must be an object, got null.'],
-    [[], 'The gateway must be an object, got [].'],
+    [
+      null,
+      'The gateway must be an object with "server", "backends", "routes", "connectionLeaseMs", got null.',
+    ],
+    [
+      [],
+      'The gateway must be an object with "server", "backends", "routes", "connectionLeaseMs", got [].',
+    ],
     [
       { route: [] },
-      'The gateway: unknown field "route". Known fields: "server", "backends", "routes", "connectionLeaseMs".',
+      'The gateway: unknown field "route". Did you mean "routes"? Known fields: "server", "backends", "routes", "connectionLeaseMs".',
     ],
     [
       JSON.parse('{"__proto__":{}}'),
       'The gateway: unknown field "__proto__". Known fields: "server", "backends", "routes", "connectionLeaseMs".',
     ],
-    [{ server: null }, 'server must be an object, got null.'],
+    [{ server: null }, 'server must be an object with "rateLimit", got null.'],
     [{ server: { maxQps: 1 } }, 'server: unknown field "maxQps". Known fields: "rateLimit".'],
-    [{ server: { rateLimit: null } }, 'server.rateLimit must be an object, got null.'],
+    [
+      { server: { rateLimit: null } },
+      'server.rateLimit must be an object with "maxQps", "maxConnections", "maxQpsPerClient", "maxConnectionsPerClient", got null.',
+    ],
     [
       { server: { rateLimit: { maxQPS: 1 } } },
-      'server.rateLimit: unknown field "maxQPS". Known fields: "maxQps", "maxConnections", ' +
+      'server.rateLimit: unknown field "maxQPS". Did you mean "maxQps"? Known fields: "maxQps", "maxConnections", ' +
         '"maxQpsPerClient", "maxConnectionsPerClient".',
     ],
     [{ backends: { api: {} } }, 'backends must be a list, got {"api":{}}.'],
-    [{ backends: [null] }, 'backends[0] must be an object, got null.'],
-    [{ backends: [,] }, 'backends[0] must be an object, got undefined.'], // eslint-disable-line no-sparse-arrays -- the hole is what is tested
+    [{ backends: [null] }, 'backends[0] must be an object with "name", "rateLimit", got null.'],
+    [{ backends: [,] }, 'backends[0] must be an object with "name", "rateLimit", got undefined.'], // eslint-disable-line no-sparse-arrays -- the hole is what is tested
     [{ backends: [{}] }, `backends[0].name must be ${NAME}, got undefined.`],
     [{ backends: [{ name: '' }] }, `backends[0].name must be ${NAME}, got "".`],
     [{ backends: [{ name: ' ' }] }, `backends[0].name must be ${NAME}, got " ".`],
@@ -169,10 +178,13 @@ describe('a configuration of the gateway', () => {
       'backends[2].name: "web" is the name of backends[1] as well. Keep one of them.',
     ],
     [{ routes: 7 }, 'routes must be a list, got 7.'],
-    [withRoutes('a.com'), 'routes[0] must be an object, got "a.com".'],
+    [
+      withRoutes('a.com'),
+      'routes[0] must be an object with "id", "host", "path", "backend", "rateLimit", got "a.com".',
+    ],
     [
       withRoute({ hosts: [] }),
-      'routes[0]: unknown field "hosts". Known fields: "id", "host", "path", "backend", "rateLimit".',
+      'routes[0]: unknown field "hosts". Did you mean "host"? Known fields: "id", "host", "path", "backend", "rateLimit".',
     ],
     [withRoutes({ backend: 'api' }), `routes[0].host must be ${HOST}, got undefined.`],
     [withRoute({ host: '' }), `routes[0].host must be ${HOST}, got "".`],
@@ -243,9 +255,11 @@ describe('a configuration of the gateway', () => {
     });
     const { backends, routes } = check(config(10_000));
     expect([backends.size, routes.length]).toEqual([10_000, 10_000]);
-    expect(messageOf(config(10_001))).toBe('backends must have at most 10000 entries, got 10001.');
+    expect(messageOf(config(10_001))).toBe(
+      'backends must be a list with at most 10000 entries, got 10001.',
+    );
     expect(messageOf({ ...config(10_001), backends: [] })).toBe(
-      'routes must have at most 10000 entries, got 10001.',
+      'routes must be a list with at most 10000 entries, got 10001.',
     );
   });
 

@@ -93,7 +93,7 @@ describe('a configuration file', () => {
     ],
     [
       ...['maxQpsPerClient: 10 ', 'maxQPSPerClient: 10 ', 5, 5],
-      'server.rateLimit: unknown field "maxQPSPerClient". Known fields: "maxQps", ' +
+      'server.rateLimit: unknown field "maxQPSPerClient". Did you mean "maxQpsPerClient"? Known fields: "maxQps", ' +
         '"maxConnections", "maxQpsPerClient", "maxConnectionsPerClient".',
     ],
     [
@@ -110,7 +110,7 @@ describe('a configuration file', () => {
     ],
     [
       ...['routes:', 'route:', 16, 1],
-      'The file: unknown field "route". Known fields: "server", "backends", "routes", "connectionLeaseMs", "$schema".',
+      'The file: unknown field "route". Did you mean "routes"? Known fields: "server", "backends", "routes", "connectionLeaseMs", "$schema".',
     ],
     [
       ...['server:', '__proto__:', 1, 1],
@@ -147,13 +147,11 @@ describe('a configuration file', () => {
     );
   });
 
-  it('names the place in JSON, if the package is there', () => {
+  it('names the place in JSON, with the package or without', () => {
     const wrong = EXAMPLE_JSON.replace('"maxQps": 500', '"maxQps": -2');
     const problem = `routes[0].rateLimit.maxQps ${LIMIT}, got -2.`;
     expect(inJson(wrong)).toBe(`gateway.json, line 26, column 19: ${problem}`);
-    expect(messageOf(() => parseGatewayFile(wrong, 'gateway.json'))).toBe(
-      `gateway.json: ${problem}`,
-    );
+    expect(messageOf(() => parseGatewayFile(wrong, 'gateway.json'))).toBe(inJson(wrong));
     expect(inJson(JSON.stringify(JSON.parse(wrong)))).toMatch(
       /^gateway\.json, line 1, column \d+: routes\[0\]/,
     );
@@ -162,8 +160,14 @@ describe('a configuration file', () => {
   it.each([
     ['{"server":}', 'gateway.json: is not JSON at line 1, column 11, at "}".'],
     ['', 'gateway.json: is not JSON at line 1, column 1, where it ends.'],
-    ['[]', 'gateway.json, line 1, column 1: The file must be an object, got [].'],
-    ['null', 'gateway.json, line 1, column 1: The file must be an object, got null.'],
+    [
+      '[]',
+      'gateway.json, line 1, column 1: The file must be an object with "server", "backends", "routes", "connectionLeaseMs", "$schema", got [].',
+    ],
+    [
+      'null',
+      'gateway.json, line 1, column 1: The file must be an object with "server", "backends", "routes", "connectionLeaseMs", "$schema", got null.',
+    ],
     [
       '{"__proto__":{"routes":[]}}',
       'gateway.json, line 1, column 2: The file: unknown field "__proto__". Known fields: "server", ' +
@@ -179,9 +183,18 @@ describe('a configuration file', () => {
 
   const NOT_YAML = 'is not YAML that can be read';
   it.each([
-    ['', 'gateway.yml, line 1, column 1: The file must be an object, got null.'],
-    ['# nothing', 'gateway.yml, line 1, column 1: The file must be an object, got null.'],
-    ['- a', 'gateway.yml, line 1, column 1: The file must be an object, got ["a"].'],
+    [
+      '',
+      'gateway.yml, line 1, column 1: The file must be an object with "server", "backends", "routes", "connectionLeaseMs", "$schema", got null.',
+    ],
+    [
+      '# nothing',
+      'gateway.yml, line 1, column 1: The file must be an object with "server", "backends", "routes", "connectionLeaseMs", "$schema", got null.',
+    ],
+    [
+      '- a',
+      'gateway.yml, line 1, column 1: The file must be an object with "server", "backends", "routes", "connectionLeaseMs", "$schema", got ["a"].',
+    ],
     [
       'server: {}\nserver: {}',
       `gateway.yml, line 2, column 1: ${NOT_YAML}: Map keys must be unique.`,
@@ -216,7 +229,10 @@ describe('a configuration file', () => {
       '"\\n": 2',
       'gateway.yml, line 1, column 1: The file: unknown field "\\n". Known fields: "server", "backends", "routes", "connectionLeaseMs", "$schema".',
     ],
-    ['server: on', 'gateway.yml, line 1, column 9: server must be an object, got "on".'],
+    [
+      'server: on',
+      'gateway.yml, line 1, column 9: server must be an object with "rateLimit", got "on".',
+    ],
   ])('is refused as YAML: %j', (text, message) => {
     expect(inYaml(text)).toBe(message);
   });

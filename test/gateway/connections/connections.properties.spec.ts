@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Lease, LeaseKeeper } from '../../../lib/core/lease.js';
+import type { HeldSlots, LeaseKeeper } from '../../../lib/core/held-slots.js';
 import type { LimitStore } from '../../../lib/core/limit-store.js';
 import { checkGatewayConfig } from '../../../lib/gateway/config/check-gateway-config.js';
 import type { GatewayAnswer } from '../../../lib/gateway/connections/gateway-answer.js';
@@ -85,17 +85,19 @@ const steps = fc.array(step, { minLength: 30, maxLength: 80, size: 'max' });
 
 /** Renews when it is told to. */
 class Keeper implements LeaseKeeper {
-  readonly #held = new Set<Lease>();
+  readonly #held = new Set<HeldSlots>();
 
   constructor(private readonly store: LimitStore) {}
 
-  hold(lease: Lease): void {
-    this.#held.add(lease);
+  hold(slots: HeldSlots): void {
+    this.#held.add(slots);
   }
 
-  drop(lease: Lease): void {
-    this.#held.delete(lease);
+  drop(slots: HeldSlots): void {
+    this.#held.delete(slots);
   }
+
+  limitHold(): void {}
 
   async renewAll(): Promise<void> {
     const leases = [...this.#held].flatMap(({ held }) => held ?? []);

@@ -148,11 +148,11 @@ describe('connections that the store has forgotten', () => {
       server: { rateLimit: { maxConnections: 2 } },
     });
     const open = [await gateway.enter(VISIT), await gateway.enter(VISIT)];
-    for (const answer of open) await answer.lose();
+    for (const answer of open) await answer.slots?.lose();
     expect(await gateway.current('server')).toMatchObject({ connections: 2 });
     expect((await gateway.enter(VISIT)).denial).toEqual(SERVER_FULL);
     for (const answer of open) await answer.release();
-    await open[0]!.lose();
+    await open[0]!.slots?.lose();
     expect(await gateway.current('server')).toMatchObject({ connections: 0 });
   });
 });

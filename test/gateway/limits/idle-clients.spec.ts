@@ -95,7 +95,7 @@ describe('clients that do not come any more', () => {
 
     it('are remembered while they are there, however idle', async () => {
       const client = { clientIp: '192.0.2.1' };
-      const keeper = { hold: () => undefined, drop: () => undefined };
+      const keeper = { hold: () => undefined, drop: () => undefined, limitHold: () => undefined };
       const answer = await new GatewayLimiter(CONFIG, {
         ...{ store, keeper, newLeaseId: randomUUID },
       }).enter(client);

@@ -12,10 +12,14 @@ import {
   Version,
   VersioningType,
 } from '@nestjs/common';
-import { RouterModule } from '@nestjs/core';
+import { NestFactory, RouterModule } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { FastifyAdapter, RouteConfig, RouteConstraints } from '@nestjs/platform-fastify';
+import type { FastifyInstance } from 'fastify';
+import type { LevelLimits } from '../../../lib/index.js';
 import { RateLimitModule, SkipRateLimit } from '../../../lib/index.js';
 import type { HttpApp, RequestOptions } from '../../support/http-app.js';
-import { adapters, closeApps, startApp } from '../../support/http-app.js';
+import { adapters, closeApps, LogLines, startApp } from '../../support/http-app.js';
 
 afterEach(closeApps);
 
@@ -172,14 +176,18 @@ describe.each(adapters)('@SkipRateLimit() behind a gateway on %s', (adapter) => 
       app.enableVersioning({ type: VersioningType.HEADER, header: 'X-Version' });
     });
     const headers = { host: 'admin.example.com', 'x-version': '2' };
+    const isTold = adapter === 'fastify';
     expect(await isSkipped(http, '/hosts', { headers })).toBe(false);
-    expect(await isSkipped(http, '/headers', { headers })).toBe(false);
-    expect(http.logs.warnings).toEqual([
+    expect(await isSkipped(http, '/headers', { headers })).toBe(isTold);
+    expect((await http.get('/headers', { headers: { 'x-version': '3' } })).status).toBe(429);
+    const warnings = [
       "@SkipRateLimit() on HostController.live does not leave GET /hosts out of the gateway's " +
         'limits: its controller is for some hosts only.',
       "@SkipRateLimit() on HeaderController.live does not leave GET /headers out of the gateway's " +
         'limits: its version is not in the path.',
-    ]);
+    ];
+    // Fastify chooses by versions, and tells what it has chosen.
+    expect(http.logs.warnings).toEqual(isTold ? warnings.slice(0, 1) : warnings);
   });
 
   it('counts where another route comes first, and says so', async () => {
@@ -215,5 +223,76 @@ describe.each(adapters)('@SkipRateLimit() behind a gateway on %s', (adapter) => 
     expect(await isSkipped(both, '/two/live')).toBe(false);
     const one = await start([OneController]);
     expect(await isSkipped(one, '/one/live')).toBe(true);
+  });
+});
+
+describe('@SkipRateLimit() behind a gateway where only Fastify knows the route', () => {
+  @Controller()
+  class SkippedController {
+    @Get('items/:id')
+    @SkipRateLimit()
+    item(): string {
+      return 'skipped';
+    }
+
+    @Get('internal')
+    @RouteConstraints({ host: 'internal.local' })
+    @RouteConfig({ own: true })
+    @SkipRateLimit()
+    internal(): string {
+      return 'skipped';
+    }
+  }
+
+  @Controller()
+  class ProxyController {
+    @All('*')
+    all(): string {
+      return 'proxy';
+    }
+  }
+
+  async function start(rateLimit: LevelLimits) {
+    const controllers = [SkippedController, ProxyController];
+    const imports = [RateLimitModule.forRoot({ gateway: { server: { rateLimit } } })];
+    class AppModule {}
+    Module({ imports, controllers })(AppModule);
+    const routerOptions = { maxParamLength: 20 };
+    const adapter = new FastifyAdapter({ routerOptions });
+    const logger = new LogLines();
+    const app = await NestFactory.create<NestFastifyApplication>(AppModule, adapter, { logger });
+    const plugin = (fastify: FastifyInstance, _options: object, done: () => void) => {
+      fastify.get('/heavy', () => 'plugin');
+      done();
+    };
+    await app.register(plugin, { prefix: '/items' });
+    await app.init();
+    const ask = (url: string, headers: Record<string, string> = {}) =>
+      app.inject({ method: 'GET', url, headers });
+    return { app, ask, warnings: logger.warnings };
+  }
+
+  it('counts what the router gives to another handler', async () => {
+    const { app, ask, warnings } = await start({ maxQps: 0 });
+    expect((await ask('/items/7')).body).toBe('skipped');
+    expect((await ask('/internal', { host: 'internal.local' })).body).toBe('skipped');
+    for (const path of ['/items/heavy', `/items/${'x'.repeat(30)}`, '/internal', '/other']) {
+      const { statusCode, body } = await ask(path);
+      expect([path, statusCode]).toEqual([path, 429]);
+      expect(JSON.parse(body)).toMatchObject({ statusCode: 429 });
+    }
+    expect(warnings).toEqual([]);
+    await app.close();
+  });
+
+  it('tells the limits there, and gives the connection back', async () => {
+    const { app, ask } = await start({ maxConnections: 1, maxQps: 10 });
+    for (let i = 0; i < 3; i++) {
+      const { statusCode, headers, body } = await ask('/items/heavy');
+      expect([statusCode, body]).toEqual([200, 'plugin']);
+      expect(headers['ratelimit']).toContain(`r=${9 - i};`);
+    }
+    expect((await ask('/items/7')).headers['ratelimit']).toBeUndefined();
+    await app.close();
   });
 });

@@ -39,18 +39,4 @@ describe('the pattern of a route', () => {
     expect(pattern(one).overlaps(pattern(other))).toBe(overlaps);
     expect(pattern(other).overlaps(pattern(one))).toBe(overlaps);
   });
-
-  it.each([
-    ['/health', '/:page', true],
-    ['/health', '/*', true],
-    ['/health', '/health', false],
-    ['/health', '/health/*', true],
-    ['/users/:id', '/users/*', true],
-    ['/users/:id', '/users/me', false],
-    ['/users/:id', '/users/:id.png', false],
-    ['/users/:id', '/:kind/me', true],
-    ['/:kind/me', '/users/:id', false],
-  ])('%s is preferred to %s: %s', (one, other, isPreferred) => {
-    expect(pattern(one).isPreferredTo(pattern(other))).toBe(isPreferred);
-  });
 });

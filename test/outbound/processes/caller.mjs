@@ -43,15 +43,15 @@ function patience({ abortShare = 0, abortWithinMs = 0 }) {
 async function callOnce(task, index) {
   const { domain, tokens = [1], timeoutMs, holdMs = 0 } = task;
   const cost = tokens[index % tokens.length];
-  const outcome = { index, tokens: cost, error: null, isProbe: false };
+  const outcome = { index, tokens: cost, error: null, isProbe: false, waitedMs: 0 };
   try {
     const permit = await limiter.wait(domain, { tokens: cost, timeoutMs, signal: patience(task) });
-    const { isProbe } = permit;
+    const { isProbe, waitedMs } = permit;
     const atMs = nowMs();
     if (holdMs > 0) await pause(holdMs);
     if (isProbe) await throttler.recordSuccess(domain, { permit });
     await permit.release();
-    return { ...outcome, atMs, isProbe };
+    return { ...outcome, atMs, isProbe, waitedMs };
   } catch (error) {
     return { ...outcome, atMs: nowMs(), error: error.name };
   }

@@ -11,6 +11,8 @@ export interface Outcome {
   /** The name of the error that it failed with. */
   readonly error: string | null;
   readonly isProbe: boolean;
+  /** How long it had waited when its permit was made; 0 when there was none. */
+  readonly waitedMs: number;
 }
 
 /** Those who got a permit, in order of time. */

@@ -25,6 +25,8 @@ const SCRIPT = join(import.meta.dirname, 'member.mjs');
 const REACHES_IN_MS = 1_000;
 /** Refills so slowly that nothing comes back during the test. */
 const SLOW = { tokensPerSecond: 1e-6 };
+/** Is full again before it is asked for once more. */
+const FAST = { capacity: 5, tokensPerSecond: 10_000 };
 
 // Processes and servers take their time on a busy machine.
 jest.setTimeout(60_000);
@@ -78,8 +80,11 @@ describeWithServers('native server', 'plans and rules of two processes', () => {
       expect(await isAllowed(process, 'silver', 'bob')).toBe(false);
     }
     // Denied from the cache of each: Redis is not asked for ten seconds.
-    expect(await other.call('plans.set', 'silver', { capacity: 5, ...SLOW })).toBe(true);
+    expect(await other.call('plans.set', 'silver', FAST)).toBe(true);
     await soon('the plan', async () => (await peek(one, 'silver', 'ada')) === 5);
+    for (const process of [one, other]) {
+      expect(await isAllowed(process, 'silver', 'bob')).toBe(true);
+    }
     expect(await one.call('plans.set', 'silver', { limit: 1, windowMs: 60_000 })).toBe(true);
     expect(await isAllowed(one, 'silver', 'bob')).toBe(true);
     expect(await isAllowed(one, 'silver', 'bob')).toBe(false);
@@ -87,6 +92,20 @@ describeWithServers('native server', 'plans and rules of two processes', () => {
     await one.call('plans.set', 'silver', { capacity: -1, ...SLOW });
     await soon('no limit', () => isAllowed(other, 'silver', 'bob'));
     expect(await isAllowed(one, 'silver', 'bob')).toBe(true);
+  });
+
+  it('keep what was spent, whatever kind of plan comes next', async () => {
+    expect(await isAllowed(one, 'silver', 'bob')).toBe(true);
+    expect(await one.call('plans.set', 'silver', { limit: 3, windowMs: 60_000 })).toBe(true);
+    await soon('the plan', async () => (await peek(other, 'silver', 'ada')) === 3);
+    for (const process of [one, other]) {
+      expect(await isAllowed(process, 'silver', 'bob')).toBe(false);
+    }
+    expect(await other.call('plans.set', 'silver', { capacity: 5, ...SLOW })).toBe(true);
+    await soon('the other plan', async () => (await peek(one, 'silver', 'ada')) === 5);
+    for (const process of [one, other]) {
+      expect(await isAllowed(process, 'silver', 'bob')).toBe(false);
+    }
   });
 
   const peek = async (process: AppProcess, plan: string, key: string) =>
