@@ -1,5 +1,5 @@
 /**
- * The direction of imports: core <- memory, redis, files <- outbound, gateway <- observe <- nest <- dashboard, index.
+ * The direction of imports: core <- memory, redis, files, shared <- outbound, gateway <- observe <- nest <- dashboard, index.
  * test/architecture.spec.ts runs it.
  */
 const PURE_LIBRARIES = '^(ipaddr\\.js|(node:)?(crypto|net|async_hooks)$)|node_modules/ipaddr\\.js';
@@ -44,19 +44,32 @@ module.exports = {
       to: { pathNot: ['^lib/(core|files)', '^(node:)?(fs(/promises)?|path|timers)$'] },
     },
     {
-      name: 'outbound-imports-core-and-files',
+      name: 'outbound-imports-core-files-and-shared',
       severity: 'error',
       from: { path: '^lib/outbound' },
       to: {
-        pathNot: ['^lib/(core|files|outbound)', '^(node:)?(crypto|events|net|perf_hooks|url)$'],
+        pathNot: [
+          '^lib/(core|files|shared|outbound)',
+          '^(node:)?(crypto|events|net|perf_hooks|url)$',
+        ],
       },
     },
     {
-      name: 'gateway-imports-core-and-files',
+      name: 'shared-imports-core',
+      severity: 'error',
+      from: { path: '^lib/shared' },
+      to: { pathNot: ['^lib/(core|shared)'] },
+    },
+    {
+      name: 'gateway-imports-core-files-and-shared',
       severity: 'error',
       from: { path: '^lib/gateway' },
       to: {
-        pathNot: ['^lib/(core|files|gateway)', '^(node:)?(crypto|events|net|perf_hooks|url)$'],
+        pathNot: [
+          '^lib/(core|files|shared|gateway)',
+          '^(node:)?(crypto|events|net|perf_hooks|url)$',
+          'node_modules/yaml',
+        ],
       },
     },
     {

@@ -55,6 +55,11 @@ export type {
   TokenBucketDefinition,
 } from './core/plan.js';
 
+// Changes while running, in all processes
+export { SharedPlans } from './shared/plans/shared-plans.js';
+export { SharedRules } from './outbound/shared-rules.js';
+export type { ChangeNote, SharedEntry } from './shared/entries-document.js';
+
 // Keys
 export { FieldKeyResolver } from './core/keys/field-key-resolver.js';
 export type { FieldPlace } from './core/keys/field-key-resolver.js';
@@ -139,23 +144,24 @@ export type {
 
 // Standing in front of others
 export { GatewayLimiter } from './gateway/gateway-limiter.js';
-export type { LevelUse } from './gateway/gateway-limiter.js';
-export type { GatewayChange, GatewayEvents } from './gateway/gateway-events.js';
-export type { GatewayMatch, GatewayTarget } from './gateway/gateway-target.js';
-export type { LevelExplanation } from './gateway/explain-levels.js';
-export type { RouteExplanation } from './gateway/explain-route.js';
-export { GatewayAnswer } from './gateway/gateway-answer.js';
-export type { GatewayDenial } from './gateway/gateway-answer.js';
-export type { Level, LevelResource, Resource } from './gateway/gateway-levels.js';
-export type { LimitSource } from './gateway/cascade.js';
+export type { LevelUse } from './gateway/limits/level-use.js';
+export type { GatewayChange, GatewayEvents } from './gateway/updates/gateway-events.js';
+export type { GatewayMatch } from './gateway/routes/gateway-match.js';
+export type { GatewayTarget } from './gateway/limits/gateway-target.js';
+export type { LevelExplanation } from './gateway/limits/explain-levels.js';
+export type { RouteExplanation } from './gateway/limits/explain-route.js';
+export { GatewayAnswer } from './gateway/connections/gateway-answer.js';
+export type { GatewayDenial } from './gateway/connections/gateway-answer.js';
+export type { Level, LevelResource, Resource } from './gateway/limits/level-limit.js';
+export type { LimitSource } from './gateway/limits/cascade.js';
 export type {
   GatewayBackend,
   GatewayConfig,
   GatewayRoute,
   LevelLimits,
-} from './gateway/gateway-config.js';
-export type { GatewayFileOptions, GatewayOptions } from './nest/gateway-options.js';
-export { limitConnections } from './nest/limit-connections.js';
+} from './gateway/config/gateway-config.js';
+export type { GatewayFileOptions, GatewayOptions } from './gateway/config/gateway-options.js';
+export { limitConnections } from './nest/gateway/limit-connections.js';
 
 // Stores
 export { LimitStore } from './core/limit-store.js';
@@ -168,7 +174,12 @@ export type {
   LimitLabel,
   Return,
 } from './core/limit-store.js';
-export type { Notice, NoticeListener, PostedNotice } from './core/notice.js';
+export type {
+  DocumentListener,
+  DocumentStore,
+  ReplacedDocument,
+  StoredDocument,
+} from './core/document-store.js';
 export type { Awaitable } from './core/awaitable.js';
 export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
 export type {
@@ -199,8 +210,8 @@ export {
   WaitTimedOutError,
 } from './outbound/outbound-errors.js';
 export type { WaitTimeoutReason } from './outbound/outbound-errors.js';
-export { InvalidGatewayConfigError } from './gateway/gateway-config.js';
-export { InvalidGatewayFileError } from './gateway/gateway-file.js';
+export { InvalidGatewayConfigError } from './gateway/config/gateway-config.js';
+export { InvalidGatewayFileError } from './gateway/config/gateway-file.js';
 export { InvalidDomainError } from './outbound/domain-name.js';
 export { InvalidDomainRuleError } from './outbound/outbound-rules.js';
 export { InvalidOutboundFileError } from './outbound/outbound-file.js';

@@ -15,7 +15,7 @@ const SCRIPTS = {
   RELEASE: 'release',
   RENEW: 'renew',
   GATE: 'gate',
-  NOTICE: 'notice',
+  DOCUMENT: 'document',
   FORBIDDEN: 'forbidden',
 };
 const PART_LINE = /^( *)-- @part (\w+)\n/gm;

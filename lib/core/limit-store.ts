@@ -2,7 +2,6 @@ import type { Awaitable } from './awaitable.js';
 import { RateLimitError } from './errors.js';
 import type { Gate, GateChange, GateListener, GateState, GateView, GateWatch } from './gate.js';
 import type { Limit } from './limit.js';
-import type { Notice, NoticeListener, PostedNotice } from './notice.js';
 import type { FailurePolicy } from './plan.js';
 
 export type { Limit, LimitLabel } from './limit.js';
@@ -128,31 +127,12 @@ export abstract class LimitStore {
     throw withoutGates();
   }
 
-  /** The notice of this name, shared by all processes. */
-  readNotice(_name: string): Awaitable<Notice> {
-    throw withoutNotices();
-  }
-
-  /** Replaces a notice if it still has that version; answers what is there now. */
-  postNotice(_name: string, _version: number, _text: string): Awaitable<PostedNotice> {
-    throw withoutNotices();
-  }
-
-  /** Tells whenever a notice may have changed, until what it returns is called. */
-  watchNotice(_name: string, _listener: NoticeListener): () => void {
-    throw withoutNotices();
-  }
-
   /** Lets go of whatever it opened. */
   close(): Awaitable<void> {}
 }
 
 function withoutGates(): RateLimitError {
   return without('gates', 'outbound limits', 'changeGate(), lookAtGate() and watchGates()');
-}
-
-function withoutNotices(): RateLimitError {
-  return without('notices', 'gateway limits', 'readNotice(), postNotice() and watchNotice()');
 }
 
 function without(what: string, who: string, methods: string): RateLimitError {

@@ -89,6 +89,14 @@ export class RateLimitResult {
   }
 }
 
+/** What is decided when nothing limits. */
+export const UNLIMITED_DECISION: Decision = {
+  allowed: true,
+  waitUs: 0,
+  atUs: 0,
+  limits: [],
+};
+
 /** What a plan of 0 says to everybody, without the store being asked. */
 export function denialOf(limit: Limit): LimitDecision {
   return { limit, admits: false, remaining: 0, waitUs: NEVER, resetUs: 0 };

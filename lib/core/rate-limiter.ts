@@ -12,7 +12,7 @@ import { heldBy } from './lent-slots.js';
 import type { Decision, Inquiry, Limit, LimitStore } from './limit-store.js';
 import { PlanBook } from './plan-book.js';
 import type { PlanRegistry } from './plan-registry.js';
-import { denialOf, RateLimitResult } from './rate-limit-result.js';
+import { denialOf, RateLimitResult, UNLIMITED_DECISION } from './rate-limit-result.js';
 import type { PlanOrRate } from './register.js';
 import { Reservation } from './reservation.js';
 
@@ -57,9 +57,6 @@ export interface RateLimiterParts {
 
 /** Where every plan of a chain has a key of its own. */
 const NO_KEY = '';
-
-/** What is decided when nothing limits. */
-const UNLIMITED_DECISION: Decision = { allowed: true, waitUs: 0, atUs: 0, limits: [] };
 
 /**
  * Decides whether requests may pass. Every method takes a key and a chain of plans and decides the

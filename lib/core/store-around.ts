@@ -2,7 +2,6 @@ import type { Awaitable } from './awaitable.js';
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from './gate.js';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from './limit-store.js';
 import { LimitStore } from './limit-store.js';
-import type { Notice, NoticeListener, PostedNotice } from './notice.js';
 
 /** A store around another one, which it asks for everything that it does not do itself. */
 export abstract class StoreAround extends LimitStore {
@@ -40,18 +39,6 @@ export abstract class StoreAround extends LimitStore {
 
   override watchGates(listener: GateListener, onLive?: () => void): GateWatch {
     return this.store.watchGates(listener, onLive);
-  }
-
-  override readNotice(name: string): Awaitable<Notice> {
-    return this.store.readNotice(name);
-  }
-
-  override postNotice(name: string, version: number, text: string): Awaitable<PostedNotice> {
-    return this.store.postNotice(name, version, text);
-  }
-
-  override watchNotice(name: string, listener: NoticeListener): () => void {
-    return this.store.watchNotice(name, listener);
   }
 
   override close(): Awaitable<void> {

@@ -1,6 +1,12 @@
 import { admits, longestWaitUs, withGate } from '../core/admission.js';
 import type { Clock } from '../core/clock.js';
 import type { Counter, TokenCounter } from '../core/counter.js';
+import type {
+  DocumentListener,
+  DocumentStore,
+  ReplacedDocument,
+  StoredDocument,
+} from '../core/document-store.js';
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
 import { levelAfter } from '../core/gate-record.js';
 import { countsAlike, newCounter } from '../core/kept-count.js';
@@ -14,14 +20,13 @@ import type {
   Return,
 } from '../core/limit-store.js';
 import { LimitStore } from '../core/limit-store.js';
-import type { Notice, NoticeListener, PostedNotice } from '../core/notice.js';
 import type { TokenBucketPlan } from '../core/plan.js';
 import { spentOn } from '../core/spent.js';
 import { TokenBucket } from '../core/token-bucket.js';
 import type { CacheEntry } from './counter-cache.js';
 import { CounterCache } from './counter-cache.js';
+import { DocumentBoard } from './document-board.js';
 import { GateBook } from './gate-book.js';
-import { NoticeBoard } from './notice-board.js';
 
 /** Limits that are remembered unless the options say otherwise: about 25 MB when full. */
 export const DEFAULT_MAX_LIMITS = 100_000;
@@ -38,12 +43,12 @@ interface Verdict extends LimitDecision {
  * Remembers in the process. A decision is one turn of the event loop, so it is atomic as it is, and
  * it is answered at once, without a promise.
  */
-export class MemoryStore extends LimitStore {
+export class MemoryStore extends LimitStore implements DocumentStore {
   override readonly answersAtOnce = true;
   #counters: CounterCache;
   readonly #clock: Clock;
   readonly #gates = new GateBook();
-  readonly #notices = new NoticeBoard();
+  readonly #documents = new DocumentBoard();
 
   constructor(clock: Clock, maxLimits = DEFAULT_MAX_LIMITS) {
     super();
@@ -119,7 +124,7 @@ export class MemoryStore extends LimitStore {
     for (const limit of limits) this.#counters.delete(limit);
   }
 
-  /** Forgets every limit. Gates and notices stay, for others have been told of them. */
+  /** Forgets every limit. Gates and documents stay: others know about them already. */
   clear(): void {
     this.#counters = new CounterCache(this.#counters.maxEntries);
   }
@@ -145,16 +150,16 @@ export class MemoryStore extends LimitStore {
     return this.#gates.watch(listener);
   }
 
-  override readNotice(name: string): Notice {
-    return this.#notices.read(name);
+  readDocument(name: string): StoredDocument {
+    return this.#documents.readDocument(name);
   }
 
-  override postNotice(name: string, version: number, text: string): PostedNotice {
-    return this.#notices.post(name, version, text);
+  replaceDocument(name: string, version: number, text: string): ReplacedDocument {
+    return this.#documents.replaceDocument(name, version, text);
   }
 
-  override watchNotice(name: string, listener: NoticeListener): () => void {
-    return this.#notices.watch(name, listener);
+  watchDocument(name: string, listener: DocumentListener): () => void {
+    return this.#documents.watchDocument(name, listener);
   }
 
   /** Those held for turns that were to come; calls under way end with their lease. */

@@ -9,6 +9,7 @@ import type { Observation } from '../observe/observation.js';
 import type { StatsSources } from '../observe/rate-limit-stats.js';
 import type { DomainRule } from '../outbound/outbound-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
+import { SharedPlans } from '../shared/plans/shared-plans.js';
 import { Observed } from './observed.js';
 import { Outbound } from './outbound.js';
 import type { CheckedOptions } from './rate-limit-options.js';
@@ -24,6 +25,7 @@ export class ApplicationSources implements StatsSources {
     @Inject(CHECKED_OPTIONS) { store, redis, onStoreFailure }: CheckedOptions,
     limits: LimitStore,
     private readonly registry: InMemoryPlanRegistry,
+    private readonly shared: SharedPlans,
     private readonly observed: Observed,
     private readonly outbound: Outbound,
   ) {
@@ -37,10 +39,12 @@ export class ApplicationSources implements StatsSources {
     };
     const { policies } = this.observation.tally;
     for (const plan of this.#plansOf(registry.names())) policies.declare(plan);
-    registry.onChange((names) => {
+    const change = (names: readonly string[]) => {
       for (const plan of this.#plansOf(names)) policies.change(plan);
       this.observation.config.changed('plans', names.join(', '));
-    });
+    };
+    registry.onChange(change);
+    shared.onChange(change);
   }
 
   held(): Iterable<Limit> {
@@ -58,7 +62,7 @@ export class ApplicationSources implements StatsSources {
   /** Those that are still there. */
   #plansOf(names: readonly string[]): Plan[] {
     return names.flatMap((name) => {
-      const definition = this.registry.find(name);
+      const definition = this.shared.find(name) ?? this.registry.find(name);
       return definition === undefined ? [] : [definePlan(name, definition)];
     });
   }

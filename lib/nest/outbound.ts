@@ -13,6 +13,8 @@ import { readOutboundFile } from '../outbound/outbound-file.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
 import type { DomainRule, OutboundRulesOptions } from '../outbound/outbound-rules.js';
 import { OutboundRules } from '../outbound/outbound-rules.js';
+import type { RuleChanges } from '../outbound/shared-rules.js';
+import { explainRuleChanges, withRuleChanges } from '../outbound/shared-rules.js';
 import type { RuleView } from '../outbound/rule-view.js';
 import { viewRules } from '../outbound/rule-view.js';
 import { SystemTicker } from '../outbound/ticker.js';
@@ -28,6 +30,7 @@ export class Outbound implements OnApplicationShutdown {
   readonly #logger = new Logger('RateLimit');
   #file: OutboundFileWatcher | undefined;
   #inFile: OutboundRulesOptions = {};
+  #changes: RuleChanges = new Map();
   #explained: readonly RuleExplanation[] | undefined;
 
   constructor(
@@ -81,7 +84,10 @@ export class Outbound implements OnApplicationShutdown {
 
   /** The rules that count, the default first, and where each of them came from. */
   explain(): readonly RuleExplanation[] {
-    return (this.#explained ??= explainRules(this.options, this.#inFile));
+    return (this.#explained ??= explainRuleChanges(
+      explainRules(this.options, this.#inFile),
+      this.#changes,
+    ));
   }
 
   /** The rule of that name that counts now. */
@@ -96,6 +102,18 @@ export class Outbound implements OnApplicationShutdown {
     return this;
   }
 
+  /** Lays rules that were changed while running over those of the file and the code. */
+  async overlay(changes: RuleChanges): Promise<void> {
+    const before = this.#changes;
+    this.#changes = changes;
+    try {
+      await this.#changeAndTell(this.#inFile, 'Outbound rules were changed');
+    } catch (error) {
+      this.#changes = before;
+      this.#keepRules(error as Error);
+    }
+  }
+
   onApplicationShutdown(): void {
     this.#file?.close();
     this.limiter.close('The application is shutting down.');
@@ -108,7 +126,9 @@ export class Outbound implements OnApplicationShutdown {
     if (!watch) return this.#change(await readOutboundFile(file));
     this.#file = new OutboundFileWatcher(file, {
       onChange: (rules) => {
-        this.#changeAndTell(rules).catch((error: Error) => this.#keepRules(error));
+        this.#changeAndTell(rules, 'Outbound rules were read again').catch((error: Error) =>
+          this.#keepRules(error),
+        );
       },
       onError: (error) => this.#keepRules(error),
     });
@@ -140,7 +160,7 @@ export class Outbound implements OnApplicationShutdown {
     this.#logger.error(`The rules stay as they are: ${message}`);
   }
 
-  async #changeAndTell(rules: OutboundRulesOptions): Promise<void> {
+  async #changeAndTell(rules: OutboundRulesOptions, what: string): Promise<void> {
     const before = this.#book.rules;
     await this.#change(rules);
     const { added, changed, removed } = before.difference(this.#book.rules);
@@ -149,7 +169,7 @@ export class Outbound implements OnApplicationShutdown {
       .map(([what, keys]) => `${what} ${keys.join(', ')}`);
     const told = parts.join('; ') || 'nothing changed';
     this.ties.observation?.config.changed('outbound', told);
-    this.#logger.log(`Outbound rules were read again: ${told}.`);
+    this.#logger.log(`${what}: ${told}.`);
   }
 
   async #change(rules: OutboundRulesOptions): Promise<void> {
@@ -158,13 +178,14 @@ export class Outbound implements OnApplicationShutdown {
     this.#explained = undefined;
   }
 
-  /** What the file says counts before what the code says. */
+  /** Changes while running count before the file, and the file before the code. */
   #rulesWith(file: OutboundRulesOptions): OutboundRules {
     const standard = file.default ?? this.options.default;
-    const rules = new OutboundRules({
+    const written = {
       ...(standard === undefined ? {} : { default: standard }),
       domains: { ...byName(this.options.domains), ...byName(file.domains) },
-    });
+    };
+    const rules = new OutboundRules(withRuleChanges(written, this.#changes));
     for (const warning of rules.warnings) this.#logger.warn(warning);
     return rules;
   }

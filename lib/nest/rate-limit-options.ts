@@ -21,7 +21,7 @@ import { PlanRegistry } from '../core/plan-registry.js';
 import type { RedisSource } from '../redis/connect.js';
 import { DEFAULT_KEY_PREFIX } from '../redis/redis-keys.js';
 import { DEFAULT_MAX_LIMITS } from '../memory/memory-store.js';
-import type { GatewayOptions } from './gateway-options.js';
+import type { GatewayOptions } from '../gateway/config/gateway-options.js';
 import type { OutboundOptions } from './outbound-options.js';
 import { redisSource } from './redis-mistake.js';
 
@@ -139,6 +139,12 @@ export interface RateLimitOptions {
    */
   readonly diagnostics?: boolean;
   /**
+   * Whether plans and outbound rules can be changed while running, in all processes at once:
+   * `SharedPlans`, `SharedRules`. On Redis each process then listens on a second connection.
+   * @default false
+   */
+  readonly sharedChanges?: boolean;
+  /**
    * How GraphQL operations are limited.
    * @default { countBy: 'selection' }
    */
@@ -174,6 +180,7 @@ export type CheckedOptions = RateLimitOptions &
       | 'localShare'
       | 'denyCache'
       | 'diagnostics'
+      | 'sharedChanges'
     >
   >;
 
@@ -213,6 +220,7 @@ const OPTIONS = object<CheckedOptions>(
     headers: withDefault(oneOf<HeaderStyle>('draft-11', 'legacy', false), 'draft-11'),
     problemDetails: withDefault(flag, false),
     diagnostics: withDefault(flag, true),
+    sharedChanges: withDefault(flag, false),
     graphql: withDefault(
       object<GraphqlOptions>({
         countBy: optional(oneOf('selection', 'execution', 'operation', 'field')),

@@ -18,19 +18,22 @@ import { RateLimiter } from '../core/rate-limiter.js';
 import { Observation } from '../observe/observation.js';
 import { RateLimitEvents } from '../observe/rate-limit-events.js';
 import { RateLimitStats } from '../observe/rate-limit-stats.js';
+import { SharedPlanRegistry } from '../shared/plans/shared-plan-registry.js';
+import { SharedPlans } from '../shared/plans/shared-plans.js';
 import { AdaptiveThrottler } from '../outbound/adaptive-throttler.js';
 import { OutboundLimiter } from '../outbound/outbound-limiter.js';
+import { SharedRules } from '../outbound/shared-rules.js';
 import { GatewayLimiter } from '../gateway/gateway-limiter.js';
 import { ApiDocumentation } from './api-documentation.js';
 import { ApplicationSources } from './application-sources.js';
-import { createStore } from './create-store.js';
+import { ApplicationStores } from './application-stores.js';
 import { Diagnostics } from './diagnostics.js';
-import { Gateway } from './gateway.js';
-import { GatewayDoor } from './gateway-door.js';
-import { GatewaySkipCheck } from './gateway-skip-check.js';
-import { GatewaySkips } from './gateway-skips.js';
-import { GatewayUpgrades } from './gateway-upgrades.js';
-import { GatewayMiddleware } from './gateway.middleware.js';
+import { ApplicationGateway, gatewayFor } from './gateway/gateway.provider.js';
+import { GatewayDoor } from './gateway/gateway-door.js';
+import { GatewaySkipCheck } from './gateway/gateway-skip-check.js';
+import { GatewaySkips } from './gateway/gateway-skips.js';
+import { GatewayUpgrades } from './gateway/gateway-upgrades.js';
+import { GatewayMiddleware } from './gateway/gateway.middleware.js';
 import { GlobalRateLimitGuard } from './global-rate-limit.guard.js';
 import { HandlerChainsReader } from './handler-chains.js';
 import { LayeredPlanRegistry } from './layered-plan-registry.js';
@@ -39,7 +42,7 @@ import { newObservation, Observed } from './observed.js';
 import { Outbound } from './outbound.js';
 import { checkOutboundOptions } from './outbound-options.js';
 import { OutcomeRefunds } from './outcome-refunds.js';
-import { PathCase } from './path-case.js';
+import { PathCase } from './gateway/path-case.js';
 import { RateLimitEnforcer } from './rate-limit.enforcer.js';
 import { RateLimitExplorer } from './rate-limit.explorer.js';
 import type { ASYNC_OPTIONS_TYPE, OPTIONS_TYPE } from './rate-limit.module-definition.js';
@@ -50,7 +53,8 @@ import {
 } from './rate-limit.module-definition.js';
 import type { CheckedOptions, RateLimitOptions } from './rate-limit-options.js';
 import { checkOptions } from './rate-limit-options.js';
-import { ServedRoutes } from './served-routes.js';
+import { ServedRoutes } from './gateway/served-routes.js';
+import { sharedPlansFor, sharedRulesFor } from './shared-changes.js';
 import { ReportingHandlers } from './slots/reporting-handlers.js';
 import { endSlots } from './slots/slot-ends.js';
 import { ConnectionLimiter } from './transports/connection.limiter.js';
@@ -62,6 +66,9 @@ import { RpcTransport } from './transports/rpc.transport.js';
 import { Transports } from './transports/transports.js';
 import { UpgradeHeaders } from './transports/upgrade-headers.js';
 import { WsTransport } from './transports/ws.transport.js';
+
+/** What all processes share beside limits; undefined where the store keeps none. */
+const DOCUMENTS = Symbol('documents');
 
 /**
  * Rate limiting for an application. Import it once, in the root module:
@@ -78,10 +85,25 @@ import { WsTransport } from './transports/ws.transport.js';
     {
       provide: PlanRegistry,
       useFactory: allPlans,
-      inject: [CHECKED_OPTIONS, InMemoryPlanRegistry],
+      inject: [CHECKED_OPTIONS, InMemoryPlanRegistry, SharedPlans],
     },
     { provide: Observation, useFactory: newObservation },
-    { provide: LimitStore, useFactory: createStore, inject: [CHECKED_OPTIONS, Observation] },
+    {
+      provide: ApplicationStores,
+      useFactory: (options: CheckedOptions, observation: Observation) =>
+        new ApplicationStores(options, observation),
+      inject: [CHECKED_OPTIONS, Observation],
+    },
+    {
+      provide: LimitStore,
+      useFactory: (stores: ApplicationStores) => stores.limits(),
+      inject: [ApplicationStores],
+    },
+    {
+      provide: DOCUMENTS,
+      useFactory: (stores: ApplicationStores, limits: LimitStore) => stores.documentsFor(limits),
+      inject: [ApplicationStores, LimitStore],
+    },
     {
       provide: Observed,
       useFactory: observe,
@@ -114,6 +136,16 @@ import { WsTransport } from './transports/ws.transport.js';
       inject: [CHECKED_OPTIONS, Observed],
     },
     {
+      provide: SharedPlans,
+      useFactory: sharedPlansFor,
+      inject: [CHECKED_OPTIONS, DOCUMENTS, Observation],
+    },
+    {
+      provide: SharedRules,
+      useFactory: sharedRulesFor,
+      inject: [CHECKED_OPTIONS, DOCUMENTS, Observation, Outbound],
+    },
+    {
       provide: OutboundLimiter,
       useFactory: ({ limiter }: Outbound) => limiter,
       inject: [Outbound],
@@ -124,11 +156,15 @@ import { WsTransport } from './transports/ws.transport.js';
       inject: [Outbound],
     },
     {
-      provide: Gateway,
+      provide: ApplicationGateway,
       useFactory: gatewayFor,
-      inject: [CHECKED_OPTIONS, Observed, KeyResolvers, PathCase],
+      inject: [CHECKED_OPTIONS, Observed, DOCUMENTS, KeyResolvers, PathCase],
     },
-    { provide: GatewayLimiter, useFactory: ({ limiter }: Gateway) => limiter, inject: [Gateway] },
+    {
+      provide: GatewayLimiter,
+      useFactory: ({ limiter }: ApplicationGateway) => limiter,
+      inject: [ApplicationGateway],
+    },
     ...[GatewayDoor, GatewayUpgrades, GatewaySkipCheck, GatewaySkips, ServedRoutes, PathCase],
     TimedLeaseKeeper,
     ReportingHandlers,
@@ -154,6 +190,8 @@ import { WsTransport } from './transports/ws.transport.js';
     OutboundLimiter,
     AdaptiveThrottler,
     GatewayLimiter,
+    SharedPlans,
+    SharedRules,
     RateLimitStats,
     RateLimitEvents,
   ],
@@ -177,6 +215,8 @@ export class RateLimitModule
     private readonly store: LimitStore,
     private readonly guard: GlobalRateLimitGuard,
     private readonly stats: RateLimitStats,
+    private readonly plans: SharedPlans,
+    private readonly rules: SharedRules,
     private readonly skips: GatewaySkips,
     private readonly handlers: ReportingHandlers,
     private readonly explorer: RateLimitExplorer,
@@ -199,6 +239,8 @@ export class RateLimitModule
   /** Closes what the module opened: connections, files that are watched. */
   async onApplicationShutdown(): Promise<void> {
     this.stats.close();
+    this.plans.stop();
+    this.rules.stop();
     // Only what the module opened: a store that was passed in may serve others.
     if (!this.options.store) await this.store.close();
   }
@@ -227,24 +269,17 @@ function writtenPlans({ plans, registry }: CheckedOptions): InMemoryPlanRegistry
   return new InMemoryPlanRegistry(complete ? plans : { default: planFromEnv(), ...plans });
 }
 
-function allPlans({ registry }: CheckedOptions, written: InMemoryPlanRegistry): PlanRegistry {
-  return registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
+function allPlans(
+  { registry, sharedChanges }: CheckedOptions,
+  written: InMemoryPlanRegistry,
+  shared: SharedPlans,
+): PlanRegistry {
+  const own = registry ? new LayeredPlanRegistry(written, registry, planFromEnv()) : written;
+  return sharedChanges ? new SharedPlanRegistry(shared, own) : own;
 }
 
 function observe(observation: Observation, store: LimitStore, keeper: TimedLeaseKeeper): Observed {
   return new Observed(observation, store, keeper);
-}
-
-function gatewayFor(
-  { gateway }: CheckedOptions,
-  { store, keeper, observation }: Observed,
-  resolvers: KeyResolvers,
-  pathCase: PathCase,
-): Promise<Gateway> {
-  const addresses = resolvers.from('ip');
-  const keyOfClient = (ip: string) => (addresses.resolve({ ip }) as string | undefined) ?? ip;
-  const isCaseSensitive = () => pathCase.counts;
-  return Gateway.start(gateway, { store, keeper, observation, keyOfClient, isCaseSensitive });
 }
 
 function outboundFor({ outbound = {} }: CheckedOptions, observed: Observed): Promise<Outbound> {

@@ -1,8 +1,8 @@
 import type { DomainRule, OutboundRulesOptions } from './outbound-rules.js';
 import { DEFAULT_DOMAIN_RULE, sourceOf } from './outbound-rules.js';
 
-/** Where a rule is written: in the file, in the options, or nowhere. */
-export type RuleSource = 'file' | 'option' | 'default';
+/** Where a rule is written: in the file, in the options, nowhere, or changed while running. */
+export type RuleSource = 'file' | 'option' | 'default' | 'update';
 
 /** A rule that counts, and where it came from. */
 export interface RuleExplanation {

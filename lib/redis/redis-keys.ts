@@ -42,13 +42,13 @@ export class RedisKeys {
     return `${this.prefix}:_gate:{${tagOf(key)}}`;
   }
 
-  /** What all processes share beside limits. */
-  noticeOf(name: string): string {
+  /** A document that all processes share. The word in the key is that of older versions. */
+  documentOf(name: string): string {
     return `${this.prefix}:_notice:{${tagOf(name)}}`;
   }
 
-  /** Where changes of notices are told. */
-  get noticeChannel(): string {
+  /** The channel on which changes of documents are published. */
+  get documentChannel(): string {
     return `${this.prefix}:notices:${this.database}`;
   }
 

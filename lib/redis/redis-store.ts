@@ -1,6 +1,6 @@
+import type { DocumentStore } from '../core/document-store.js';
 import type { Gate, GateChange, GateListener, GateState, GateWatch } from '../core/gate.js';
 import type { Decision, HeldLease, Inquiry, Limit, Return } from '../core/limit-store.js';
-import type { Notice, NoticeListener, PostedNotice } from '../core/notice.js';
 import { LimitStore } from '../core/limit-store.js';
 import type { Group } from './coalescer.js';
 import { Coalescer } from './coalescer.js';
@@ -10,11 +10,12 @@ import { countAnswered, decode, encode, isCutShort } from './decide-message.js';
 import { decodeGateNews, decodeGateState, encodeGateChange } from './gate-message.js';
 import type { Undoing } from './give-back-message.js';
 import { encodeUndoing } from './give-back-message.js';
-import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, NOTICE, RELEASE, RENEW } from './lua.js';
+import { DECIDE, DECIDE_BUCKETS, GATE, GIVE_BACK, RELEASE, RENEW } from './lua.js';
 import type { ScriptArgument } from './lua-script.js';
 import { LuaScript } from './lua-script.js';
 import type { MovingSlots } from './moving-slots.js';
 import { rateOf } from './plan-parameters.js';
+import { RedisDocuments } from './redis-documents.js';
 import { RedisKeys } from './redis-keys.js';
 import type { RedisServers } from './redis-servers.js';
 import type { OperationListener } from './round-trip-times.js';
@@ -39,11 +40,8 @@ export interface RedisStoreOptions {
   readonly nowUs?: (() => number) | undefined;
 }
 
-const [READ, REPLACE] = [0, 1];
 /** Leases that are prolonged in one step. */
 const MAX_RENEWED = 64;
-/** A notice that nobody has read for a month is nobody's. */
-const NOTICE_LIFE_MS = 2_592_000_000;
 
 /** Slots held under one id, by the names of their keys. */
 interface HeldKeys {
@@ -57,13 +55,14 @@ interface HeldKeys {
  * are released. On a cluster, all keys of one call have to live in one slot: see SlotSplitStore.
  */
 export class RedisStore extends LimitStore {
+  /** What all processes share beside limits, over the same connections. */
+  readonly documents: DocumentStore;
   readonly #decide = new LuaScript(DECIDE);
   readonly #decideBuckets = new LuaScript(DECIDE_BUCKETS);
   readonly #giveBack = new LuaScript(GIVE_BACK);
   readonly #release = new LuaScript(RELEASE);
   readonly #renew = new LuaScript(RENEW);
   readonly #gate = new LuaScript(GATE);
-  readonly #notice = new LuaScript(NOTICE);
   readonly #keys: RedisKeys;
   readonly #deadline: Deadline | undefined;
   readonly #patience: Deadline | undefined;
@@ -87,6 +86,11 @@ export class RedisStore extends LimitStore {
       () => servers.subscriber(),
       (channel) => servers.client.publish(channel, ''),
       this.#keys.echoChannel,
+    );
+    this.documents = new RedisDocuments(
+      (script, keys, args, length) => this.#run('document', script, keys, args, length),
+      this.#keys,
+      this.#subscriptions,
     );
     this.#moving = options.moving;
     this.#nowUs = options.nowUs;
@@ -146,22 +150,6 @@ export class RedisStore extends LimitStore {
     return this.#subscriptions.listen(this.#keys.gateChannel, hear, onLive);
   }
 
-  override readNotice(name: string): Promise<Notice> {
-    return this.#atNotice(name, [READ, 0, '']);
-  }
-
-  override postNotice(name: string, version: number, text: string): Promise<PostedNotice> {
-    return this.#atNotice(name, [REPLACE, version, text]);
-  }
-
-  override watchNotice(name: string, listener: NoticeListener): () => void {
-    const hear = (text: string) => {
-      if (text.slice(text.indexOf(' ') + 1) === name) listener();
-    };
-    const subscription = this.#subscriptions.listen(this.#keys.noticeChannel, hear, listener);
-    return () => subscription.close();
-  }
-
   /** Ends the connections, which are its own. */
   override close(): void {
     this.#subscriptions.close();
@@ -185,13 +173,6 @@ export class RedisStore extends LimitStore {
       return run(gateKey, gateKey);
     });
     return decodeGateState(await this.#within('gate', answer, this.#patience));
-  }
-
-  async #atNotice(name: string, what: ScriptArgument[]): Promise<PostedNotice> {
-    const args = [NOTICE_LIFE_MS, ...what, this.#keys.noticeChannel, name];
-    const reply = await this.#run(this.#notice, [this.#keys.noticeOf(name)], args, 3);
-    const [posted, version, text] = reply as [number, number, string];
-    return { posted: posted === 1, version, text };
   }
 
   async #decideTogether(questions: readonly Question[]): Promise<(Decision | Error)[]> {
@@ -225,14 +206,20 @@ export class RedisStore extends LimitStore {
   async #undo(returned: Undoing): Promise<boolean> {
     const { keys, args } = encodeUndoing(returned, this.#keys);
     if (keys.length === 0) return false;
-    const [changed] = await this.#run(this.#giveBack, keys, [this.#time(), ...args], 1);
+    const [changed] = await this.#run(
+      'give_back',
+      this.#giveBack,
+      keys,
+      [this.#time(), ...args],
+      1,
+    );
     return changed !== 0;
   }
 
   async #releaseTogether(leases: readonly HeldKeys[]): Promise<boolean[]> {
     const keys = leases.flatMap((lease) => lease.keys);
     const args = leases.flatMap((lease) => lease.keys.map(() => lease.leaseId));
-    const released = await this.#run(this.#release, keys, args, keys.length);
+    const released = await this.#run('release', this.#release, keys, args, keys.length);
     let at = 0;
     return leases.map((lease) => released.slice(at, (at += lease.keys.length)).includes(1));
   }
@@ -246,7 +233,8 @@ export class RedisStore extends LimitStore {
         args.push(leaseId, rateOf(limit.plan)[0]);
       }
     }
-    const renewed = keys.length > 0 ? await this.#run(this.#renew, keys, args, keys.length) : [];
+    if (keys.length === 0) return leases.map(() => true);
+    const renewed = await this.#run('renew', this.#renew, keys, args, keys.length);
     let at = 0;
     return leases.map(({ limits }) =>
       renewed.slice(at, (at += limits.length)).every((held) => held === 1),
@@ -260,24 +248,19 @@ export class RedisStore extends LimitStore {
   }
 
   #run(
+    operation: string,
     script: LuaScript,
-    keys: string[],
-    args: ScriptArgument[],
-    length?: number,
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+    length: number,
   ): Promise<unknown[]> {
-    return this.#within(this.#nameOf(script), script.run(this.servers, keys, args, length));
+    return this.#within(operation, script.run(this.servers, keys, args, length));
   }
 
   /** One bound for all that travels together: each on its own would cost every decision a promise. */
   #within<T>(operation: string, answer: Promise<T>, deadline = this.#deadline): Promise<T> {
     const bounded = deadline ? deadline.within(answer) : answer;
     return this.#timing?.time(operation, bounded) ?? bounded;
-  }
-
-  #nameOf(script: LuaScript): string {
-    if (script === this.#giveBack) return 'give_back';
-    if (script === this.#release) return 'release';
-    return script === this.#renew ? 'renew' : 'notice';
   }
 
   #time(): string {

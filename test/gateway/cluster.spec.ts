@@ -1,13 +1,14 @@
-import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import type { GatewayConfig } from '../../lib/index.js';
-import { GatewayLimiter, RateLimitModule } from '../../lib/index.js';
+import type { GatewayConfig } from '../../lib/gateway/config/gateway-config.js';
+import { createGateway } from '../../lib/gateway/create-gateway.js';
+import type { GatewayLimiter } from '../../lib/gateway/gateway-limiter.js';
+import { MemoryStore } from '../../lib/memory/memory-store.js';
+import { MonotonicClock } from '../../lib/memory/monotonic-clock.js';
+import { createRedisStores } from '../../lib/redis/create-redis-stores.js';
 import { describeWithServers } from '../support/describe-with-servers.js';
 import { sharedRedis, until } from '../support/redis-servers.js';
 
@@ -32,28 +33,34 @@ const GATEWAY: GatewayConfig = {
   })),
 };
 
+interface StartedGateway {
+  readonly limiter: GatewayLimiter;
+  readonly end: () => Promise<void>;
+}
+
+const START_GATEWAY: string = './start-gateway.mjs';
+const { startGateway } = (await import(START_GATEWAY)) as {
+  startGateway: (parts: object, options: object) => Promise<StartedGateway>;
+};
+const PARTS = { createGateway, createRedisStores, MemoryStore, MonotonicClock };
+
 type Place = Readonly<{ routeId: (typeof ROUTES)[number]; clientIp: string }>;
 
 describeWithServers('cluster', 'gateways on a cluster', () => {
   const keyPrefix = `gateway-${randomUUID()}`;
-  let apps: INestApplicationContext[];
+  let started: StartedGateway[];
   let gateways: GatewayLimiter[];
   let nodes: Redis[];
 
   beforeAll(async () => {
     const options = { redis: sharedRedis.cluster, keyPrefix, deadlineMs: 5_000, gateway: GATEWAY };
-    const start = () =>
-      NestFactory.createApplicationContext(
-        { module: class AppModule {}, imports: [RateLimitModule.forRoot(options)] },
-        { logger: false },
-      );
-    apps = await Promise.all([start(), start()]);
-    gateways = apps.map((app) => app.get(GatewayLimiter));
+    started = await Promise.all([startGateway(PARTS, options), startGateway(PARTS, options)]);
+    gateways = started.map(({ limiter }) => limiter);
     nodes = sharedRedis.cluster.map(({ port }) => new Redis(port));
   });
 
   afterAll(async () => {
-    await Promise.all(apps.map((app) => app.close()));
+    await Promise.all(started.map(({ end }) => end()));
     for (const node of nodes) node.disconnect();
   });
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { checkGatewayConfig } from '../../lib/gateway/check-gateway-config.js';
-import type { GatewayConfig, LevelLimits } from '../../lib/gateway/gateway-config.js';
-import type { GatewayChange } from '../../lib/gateway/gateway-events.js';
+import { checkGatewayConfig } from '../../lib/gateway/config/check-gateway-config.js';
+import type { GatewayConfig, LevelLimits } from '../../lib/gateway/config/gateway-config.js';
+import type { GatewayChange } from '../../lib/gateway/updates/gateway-events.js';
 import { GatewayLimiter } from '../../lib/gateway/gateway-limiter.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { FakeClock } from '../support/fake-clock.js';
@@ -38,7 +38,7 @@ describe('a gateway', () => {
 
   async function start(): Promise<GatewayLimiter> {
     let leases = 0;
-    const ties = { store, newLeaseId: () => `${Math.random()}-${leases++}` };
+    const ties = { store, documents: store, newLeaseId: () => `${Math.random()}-${leases++}` };
     const one = new GatewayLimiter(checkGatewayConfig(CONFIG), ties);
     await one.start();
     return one;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
+import type { DocumentStore } from '../../lib/core/document-store.js';
 import type { LimitStore } from '../../lib/core/limit-store.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import type { RedisServers } from '../../lib/redis/redis-servers.js';
@@ -11,8 +12,8 @@ import { sharedRedis } from '../support/redis-servers.js';
 /** What several gateways share, with nothing in it yet, and the clock that it goes by. */
 export interface SharedLimits {
   readonly clock: FakeClock;
-  /** The store as one more process sees it. */
-  readonly open: () => LimitStore;
+  /** The stores as one more process sees them. */
+  readonly open: () => { readonly store: LimitStore; readonly documents: DocumentStore };
 }
 
 /** A kind of store, of which every sequence gets a new one. */
@@ -39,7 +40,7 @@ function inMemory(): StoreKind {
     create() {
       const clock = new FakeClock();
       const store = new MemoryStore(clock);
-      return { clock, open: () => store };
+      return { clock, open: () => ({ store, documents: store }) };
     },
     close: () => undefined,
   };
@@ -55,7 +56,11 @@ function onRedis(): StoreKind {
       const clock = new FakeClock(1_800_000_000_000_003);
       // A prefix of its own, so that it finds nothing of those before it.
       const options = { keyPrefix: randomUUID(), nowUs: () => clock.nowUs() };
-      return { clock, open: () => new RedisStore(servers!, options) };
+      const open = () => {
+        const store = new RedisStore(servers!, options);
+        return { store, documents: store.documents };
+      };
+      return { clock, open };
     },
     close: () => servers?.close(),
   };

@@ -18,7 +18,7 @@ const CHECKED: readonly [good: object, check: (value: never) => unknown, start?:
     {
       ...{ keyPrefix: 'a', deadlineMs: 50, onStoreFailure: 'open', localShare: 1, denyCache: true },
       ...{ maxLimits: 500, onMissingKey: 'ip', ipv6PrefixBits: 64, headers: 'legacy' },
-      ...{ keySecret: 'x', problemDetails: true, diagnostics: true },
+      ...{ keySecret: 'x', problemDetails: true, diagnostics: true, sharedChanges: true },
       graphql: { countBy: 'selection' },
     },
     checkOptions,

@@ -21,6 +21,7 @@ const DEFAULTS = {
   localShare: 1,
   denyCache: true,
   diagnostics: true,
+  sharedChanges: false,
 };
 
 describe('the options', () => {
@@ -50,6 +51,7 @@ describe('the options', () => {
     { headers: false },
     { problemDetails: true },
     { diagnostics: false },
+    { sharedChanges: true },
     { graphql: { countBy: 'operation' } },
     { graphql: { countBy: 'execution' } },
     { graphql: { countBy: 'field' } },

@@ -25,8 +25,8 @@ import { bootApp, closeApps, fakeIntervals, startApp } from '../support/http-app
 const OPTION_NAMES =
   '"plans", "registry", "redis", "keyPrefix", "deadlineMs", "onStoreFailure", "localShare", ' +
   '"denyCache", "store", "clock", "maxLimits", "keyResolvers", "onMissingKey", ' +
-  '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "diagnostics", "graphql", ' +
-  '"outbound", "gateway"';
+  '"ipv6PrefixBits", "keySecret", "headers", "problemDetails", "diagnostics", "sharedChanges", ' +
+  '"graphql", "outbound", "gateway"';
 
 @Controller()
 class BareController {

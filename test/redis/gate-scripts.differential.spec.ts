@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { definePlan } from '../../lib/core/define-plan.js';
 import type { GateChange } from '../../lib/core/gate.js';
 import type { Inquiry } from '../../lib/core/limit-store.js';
-import type { Plan, TokenBucketPlan } from '../../lib/core/plan.js';
+import type { ConcurrencyPlan, Plan, TokenBucketPlan } from '../../lib/core/plan.js';
 import { encodeGateChange } from '../../lib/redis/gate-message.js';
 import { DECIDE, GATE, GIVE_BACK, RENEW } from '../../lib/redis/lua.js';
 import { rateOf } from '../../lib/redis/plan-parameters.js';
@@ -103,6 +103,7 @@ describe('gate, give_back and decide', () => {
       const change: GateChange = {
         kind: 'beat',
         gate: inquiry.gate!,
+        bucket: inquiry.limits[0]!,
         memoryUs: 0,
         dueUs: START_US + waitUs,
         slots: undefined,
@@ -122,7 +123,7 @@ describe('gate, give_back and decide', () => {
   it('keep leases as long as each other', async () => {
     const ends = fc.uniqueArray(fc.integer({ min: 1, max: 90_000_000 }), { maxLength: 5 });
     const same = fc.asyncProperty(ends, async (endsUs) => {
-      const plan = definePlan('slots', { maxConcurrent: 9, leaseMs: 30_000 });
+      const plan = definePlan('slots', { maxConcurrent: 9, leaseMs: 30_000 }) as ConcurrencyPlan;
       const limits = new StoredLimits(client, randomUUID());
       for (const name of ['taken', 'renewed']) {
         await client.zadd(limits.keyOf(name), START_US + 7, 'mine');

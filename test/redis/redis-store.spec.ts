@@ -62,9 +62,9 @@ it('tells what each round trip was for', async () => {
   const spent = [{ plan: definePlan('timed', '1/s'), key: 'timed', cost: 1 }];
   await store.giveBack({ kind: 'refund', limits: spent });
   await store.reset(spent);
-  await store.readNotice('timed');
+  await store.documents.readDocument('timed');
   await store.lookAtGate({ key: 'timed', probeUs: 1 });
-  expect(told).toEqual(['decide', 'renew', 'release', 'give_back', 'reset', 'notice', 'gate']);
+  expect(told).toEqual(['decide', 'renew', 'release', 'give_back', 'reset', 'document', 'gate']);
 });
 
 it('is patient with those who would wait anyway, unless somebody travels with them who would not', async () => {

@@ -4,6 +4,7 @@ import { GatewayLimiter } from '../../gateway/gateway-limiter.js';
 import { Outbound } from '../../nest/outbound.js';
 import type { CheckedOptions, RateLimitOptions } from '../../nest/rate-limit-options.js';
 import { CHECKED_OPTIONS, RATE_LIMIT_OPTIONS } from '../../nest/rate-limit.module-definition.js';
+import { SharedPlans } from '../../shared/plans/shared-plans.js';
 import type { PolicyStats } from '../../observe/stats-snapshot.js';
 import type { ConfiguredValue } from './configured-value.js';
 import { gatewayValues } from './gateway-values.js';
@@ -16,6 +17,7 @@ interface ConfigurationTies {
   readonly given: RateLimitOptions;
   readonly checked: CheckedOptions;
   readonly written: InMemoryPlanRegistry;
+  readonly shared: SharedPlans;
   readonly outbound: Outbound;
   readonly gateway: GatewayLimiter;
 }
@@ -31,6 +33,7 @@ export class Configuration {
       given: modules.get<RateLimitOptions>(RATE_LIMIT_OPTIONS, anywhere),
       checked: modules.get<CheckedOptions>(CHECKED_OPTIONS, anywhere),
       written: modules.get(InMemoryPlanRegistry, anywhere),
+      shared: modules.get(SharedPlans, anywhere),
       outbound: modules.get(Outbound, anywhere),
       gateway: modules.get(GatewayLimiter, anywhere),
     });
@@ -38,9 +41,9 @@ export class Configuration {
 
   /** Every value at this moment; `used` are the plans that were used, wherever they came from. */
   values(used: readonly PolicyStats[]): ConfiguredValue[] {
-    const { given, checked, written, outbound, gateway } = this.ties;
+    const { given, checked, written, shared, outbound, gateway } = this.ties;
     return [
-      ...planValues({ given, written, used, env: process.env }),
+      ...planValues({ given, written, shared, used, env: process.env }),
       ...outboundValues(given.outbound ?? {}, outbound),
       ...gatewayValues(given.gateway, gateway),
       ...optionValues(checked, given),

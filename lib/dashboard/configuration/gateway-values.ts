@@ -1,8 +1,8 @@
 import { UNLIMITED } from '../../core/plan.js';
-import type { LevelExplanation } from '../../gateway/explain-levels.js';
-import { LIMIT_FIELDS } from '../../gateway/gateway-config.js';
+import type { LevelExplanation } from '../../gateway/limits/explain-levels.js';
+import { LIMIT_FIELDS } from '../../gateway/config/gateway-config.js';
 import type { GatewayLimiter } from '../../gateway/gateway-limiter.js';
-import type { GatewayOptions } from '../../nest/gateway-options.js';
+import type { GatewayOptions } from '../../gateway/config/gateway-options.js';
 import type { ConfiguredValue, ValueSource } from './configured-value.js';
 import { firstOf } from './configured-value.js';
 

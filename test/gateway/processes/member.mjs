@@ -1,15 +1,17 @@
 // A gateway in a process of its own: opens and ends connections as it is told by messages, and
 // answers to the methods of the limiter. Started by members.ts.
-import 'reflect-metadata';
 import { setTimeout as pause } from 'node:timers/promises';
-import { NestFactory } from '@nestjs/core';
+import { startGateway } from '../start-gateway.mjs';
 
 const { lib, options } = JSON.parse(process.argv[2]);
-const { GatewayLimiter, RateLimitModule } = await import(lib);
-
-const root = { module: class AppModule {}, imports: [RateLimitModule.forRoot(options)] };
-const app = await NestFactory.createApplicationContext(root, { logger: false });
-const gateway = app.get(GatewayLimiter);
+const part = (path) => import(new URL(path, lib).href);
+const parts = {
+  ...(await part('./gateway/create-gateway.js')),
+  ...(await part('./redis/create-redis-stores.js')),
+  ...(await part('./memory/memory-store.js')),
+  ...(await part('./memory/monotonic-clock.js')),
+};
+const { limiter: gateway } = await startGateway(parts, options);
 /** Connections that are open, by the number of the call that opened them. */
 const open = new Map();
 

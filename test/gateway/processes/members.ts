@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import type { GatewayOptions } from '../../../lib/nest/gateway-options.js';
+import type { GatewayOptions } from '../../../lib/gateway/config/gateway-options.js';
 import type { GatewayTarget, LevelLimits, LevelUse } from '../../../lib/index.js';
 import type { Farm } from '../../support/redis-servers.js';
 import { createFarm } from '../../support/redis-servers.js';
