@@ -41,8 +41,8 @@ describe('what is written down about an application', () => {
     observation.noteLease([own, outbound], 250);
     observation.topics.lease.delete(listener);
     expect(heard).toEqual([
-      { policy: 'slots', heldMs: 250 },
-      { policy: '*.example.com', heldMs: 250 },
+      { policy: 'slots', direction: 'inbound', heldMs: 250 },
+      { policy: '*.example.com', direction: 'outbound', heldMs: 250 },
     ]);
     for (const limit of [own, outbound]) {
       expect(observation.countersOf(limit).leaseTimes.snapshot().count).toBe(1);
