@@ -183,6 +183,7 @@ export type {
 export type { Awaitable } from './core/awaitable.js';
 export type { ConcurrencyPlan, Plan, SlidingWindowPlan, TokenBucketPlan } from './core/plan.js';
 export type {
+  BeatChange,
   BlockChange,
   FreeChange,
   Gate,

@@ -93,6 +93,7 @@ describe('the public API', () => {
       'AxiosHolder',
       'AxiosTarget',
       'BlockAdvice',
+      'BeatChange',
       'BlockChange',
       'BlockOptions',
       'BlockType',
