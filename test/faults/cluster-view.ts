@@ -129,7 +129,9 @@ export class ClusterView {
     const slot = old.slots[0]![0];
     await until('another master', async () => {
       const masters = await Promise.all(this.admins.map((admin) => this.masterOf(slot, admin)));
-      return masters.every(({ port }) => port !== old.port) && (await this.#isWell());
+      // For a moment nobody may be known to serve it.
+      const isReplaced = masters.every((master) => master && master.port !== old.port);
+      return isReplaced && (await this.#isWell());
     });
   }
 

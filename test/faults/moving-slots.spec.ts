@@ -134,6 +134,8 @@ describeWithServers('cluster', 'a cluster with a slot that', () => {
   it('has half moved keeps its gates', async () => {
     const servers = serversOf(connect(cluster.nodes));
     await waitForReady(servers.client, 5_000);
+    // Nodes are connected to when they are first asked.
+    await Promise.all(servers.masters().map((node) => node.ping()));
     const moving = new MovingSlots(() => performance.now());
     const redis = new RedisStore(servers, { moving });
     const places = new RedisConnection(servers, redis, new RedisKeys());
