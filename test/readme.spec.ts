@@ -351,15 +351,23 @@ describe('the README', () => {
     expect(listed.sort()).toEqual(known.sort());
   });
 
+  /** What an application that is busy makes its own callers wait: for Redis, it is the rest that counts. */
+  const BUSY: [fault: string, longestMs: number][] = [
+    ['application: computes for 0.5 s', 600],
+    // Each of 50 clients waits for the handlers of the others.
+    ['application: computes for 60 ms', 50 * 60 + 500],
+    // Three turns of the event loop take as long as that under a flood.
+    ['application: is flooded', 1_000],
+  ];
+
   it('sums up the faults as their table has them', () => {
     const rows = tableRows('| fault ');
     const [, count, limitMs] = /<summary>(\d+) faults: .* no wait of (\d+) ms/.exec(README)!;
     expect(rows).toHaveLength(Number(count));
     for (const [fault, wait, errors, , overAdmission] of rows) {
       expect([errors, overAdmission]).toEqual(['0', '0']);
-      // Whoever asks just before its own process computes waits until that is over.
-      const longestMs = fault!.startsWith('application: computes') ? 600 : Number(limitMs);
-      expect(parseFloat(wait!)).toBeLessThan(longestMs);
+      const [, busyMs = Number(limitMs)] = BUSY.find(([start]) => fault!.startsWith(start)) ?? [];
+      expect(parseFloat(wait!)).toBeLessThan(busyMs);
     }
   });
 
