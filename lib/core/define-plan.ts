@@ -104,7 +104,7 @@ function planProblem(mistake: Mistake): string {
   return mistake.place('') === '' ? mistake.message : mistake.sentence('');
 }
 
-/** The field by which each kind is told. */
+/** The field that identifies each kind. */
 const FIELDS = {
   'token-bucket': 'capacity',
   'sliding-window': 'limit',
